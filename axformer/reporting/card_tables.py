@@ -4,13 +4,12 @@ from collections.abc import Iterator
 
 from axformer.plan.elements import Dimensions, label_of
 from axformer.plan.plan import LayerPlan, Plan
-from axformer.reporting.table import Table
+from axformer.reporting.table import UNKNOWN, Table, number
 from axformer.wire.report import InInt8, Interval, Report, Scores
 
 MOST_NAMED = 60
 """Most removed elements that a card lists; beyond that it shows what is left of each layer."""
 _BEFORE_AND_AFTER = ["measure", "before", "after", "change"]
-_UNKNOWN = "–"
 _SETS = {"validation": "validation", "confirming": "confirming", "test": "held-out"}
 """The data sets of a report and the names that tables use for them."""
 
@@ -50,7 +49,7 @@ def orders_table(report: Report) -> Table:
             f"{result.order}{' (this model)' if result.kept else ''}",
             f"{result.loss:.4f}",
             f"{result.parameters:,}",
-            _count(result.encoder_parameters),
+            number(result.encoder_parameters, ","),
             f"{result.trials}",
             f"{result.seconds:.1f}",
         ]
@@ -76,7 +75,7 @@ def path_table(report: Report) -> Table:
             f"{point.loss:.4f}",
             *(f"{figures['loss']:.4f}" for figures in (point.confirming, point.test) if figures is not None),
             f"{point.parameters:,}",
-            _count(point.encoder_parameters),
+            number(point.encoder_parameters, ","),
             f"{point.estimated_speedup:.2f} times fewer",
             _fewer(untouched.encoder_operations, point.encoder_operations),
             f"{point.estimated_latency_ms:.2f}",
@@ -86,14 +85,10 @@ def path_table(report: Report) -> Table:
     return Table([*head, "parameters", "encoder parameters", "operations", "encoder operations", "latency, ms"], rows)
 
 
-def _count(parameters: int | None) -> str:
-    return _UNKNOWN if parameters is None else f"{parameters:,}"
-
-
 def _fewer(before: int | None, after: int | None) -> str:
     """The factor by which operations shrank; "none" if none are left."""
     if before is None or after is None:
-        return _UNKNOWN
+        return UNKNOWN
     return f"{before / after:.2f} times fewer" if after else "none"
 
 
