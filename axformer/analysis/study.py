@@ -15,9 +15,9 @@ from axformer.analysis.representations import Representations, represent
 from axformer.config import RunConfig
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet, prepare
+from axformer.scores.confidence import rising_metric
 from axformer.scores.measured import measure
 from axformer.surroundings import Surroundings
-from axformer.wire.metrics import LOWER_IS_BETTER
 from axformer.wire.steps import Counter, StepName
 
 
@@ -103,5 +103,5 @@ def represented(
 def metric_of_model(checkpoint: Checkpoint, data: DataSet) -> tuple[str, float]:
     """The name of the task's first metric that is better when higher, and its value of the model itself."""
     figures = measure(checkpoint.model, checkpoint.task, data.samples).figures
-    name = next(name for name in figures if name not in LOWER_IS_BETTER)
+    name = rising_metric(figures)
     return name, figures[name]
