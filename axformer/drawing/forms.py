@@ -50,9 +50,7 @@ class FormSeries:
     marks: Sequence[FormMark]
 
 
-def forms_chart(
-    title: str, metric: str, untouched: float, series: Sequence[FormSeries], width: int = WIDTH, *, name: str = "forms"
-) -> str:
+def forms_chart(title: str, metric: str, untouched: float, series: Sequence[FormSeries], width: int = WIDTH) -> str:
     """The SVG text of the forms of several results of one checkpoint.
 
     Args:
@@ -61,7 +59,6 @@ def forms_chart(
         untouched: the metric of the untouched model.
         series: the results, :data:`MOST_RESULTS` at most.
         width: units of the picture.
-        name: prefix of its ids, which must differ between pictures of one page.
 
     Raises:
         InputError: there is no form, or there are too many results.
@@ -73,7 +70,7 @@ def forms_chart(
         )
     described = [f"{one.name}: {'; '.join(map(_told, one.marks))}" for one in series]
     summary = f"untouched model {untouched:.2f}. {'. '.join(described)}"
-    canvas = Canvas(name, title, ["right is faster, up is better; bars are 95 % intervals"], summary, width)
+    canvas = Canvas("forms", title, ["right is faster, up is better; bars are 95 % intervals"], summary, width)
     top = canvas.top + _GAP
     axes = _axes(untouched, marks, top, width)
     signs, height = legend(_signs(series), top + _HEIGHT + 66, width)

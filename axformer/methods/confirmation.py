@@ -19,7 +19,6 @@ from axformer.data.batches import Samples
 from axformer.errors import CheckpointError
 from axformer.evaluation.build import evaluators
 from axformer.intake.checkpoint import Checkpoint
-from axformer.methods.outline import outline_of
 from axformer.model.operations import Operations
 from axformer.plan.path import Point
 from axformer.plan.plan import Plan
@@ -99,7 +98,6 @@ def measure_path(
     kept, certificate = certify(
         *(tables, checkpoint.task, config.within_points, [point.seq for point in points]),
         _operations(checkpoint, points, sets[CONFIRMING]),
-        passes=len(outline_of(config).passes(config)),
     )
     return MeasuredPath(points, figures, kept, certificate)
 

@@ -19,10 +19,10 @@ from torch.nn import functional
 
 from axformer.data.batches import Batch, Samples
 from axformer.data.encoding import UNLABELLED, Encoded
-from axformer.repair.settings import FinetuneSettings
 from axformer.scores.measured import run
 from axformer.tasks.base import Task
 from axformer.tasks.divergence import OutcomeKind, Predicted, divergence
+from axformer.wire.finetuning import FinetuneSettings
 
 CACHE_BYTES = 1 << 30
 """Most main memory for the teacher's predictions. They fit where a prediction has few outcomes; those of language models over

@@ -18,10 +18,11 @@ from axformer.drawing.losses import has_losses, loss_curve
 from axformer.drawing.picture import picture
 from axformer.drawing.sheet import SHEET
 from axformer.drawing.svg import inline
-from axformer.methods.compress.sizes import are_levels_of
-from axformer.methods.compress.sizes import sizes_of as level_sizes
+from axformer.plan.blocks import Block, BlockKind, all_blocks
 from axformer.plan.elements import Dimensions, label_of
-from axformer.plan.plan import Plan, PlanFile, kept_neurons
+from axformer.plan.levels import are_levels_of
+from axformer.plan.levels import sizes_of as level_sizes
+from axformer.plan.plan import Plan, PlanFile
 from axformer.plan.trial import BlockLevels, Trial, Verdict
 from axformer.reporting.card import shown
 from axformer.reporting.card_forms import Loading
@@ -156,8 +157,8 @@ def _environment(report: Report) -> Table:
 _WEAKEST = 1e-4
 """Divergences below this share of the largest look alike: they cost nothing beside it."""
 _MILLI = 1000.0
-_KINDS = (("attention", "heads"), ("FFN", "neurons"))
-"""The blocks of a layer in their order, and their units."""
+_NAMES = {BlockKind.ATTENTION: ("attention", "heads"), BlockKind.FFN: ("FFN", "neurons")}
+"""What blocks and their units are called."""
 
 
 def level_pictures(trace: Sequence[Trial], plan: Plan, dimensions: Dimensions) -> list[str]:
@@ -171,18 +172,22 @@ def level_pictures(trace: Sequence[Trial], plan: Plan, dimensions: Dimensions) -
     levels = next((trial.levels for trial in trace if trial.levels is not None), None)
     if levels is None or not are_levels_of(levels, dimensions):
         return []
-    return [_picture(levels[part::2], plan, dimensions, part) for part in range(len(_KINDS))]
+    blocks = list(zip(all_blocks(dimensions.layers), levels, strict=True))
+    return [
+        _picture([measured for block, measured in blocks if block.kind is kind], plan, dimensions, kind)
+        for kind in BlockKind
+    ]
 
 
-def _picture(levels: Sequence[BlockLevels], plan: Plan, dimensions: Dimensions, part: int) -> str:
-    (kind, units), sizes = _KINDS[part], level_sizes(part, dimensions)
+def _picture(levels: Sequence[BlockLevels], plan: Plan, dimensions: Dimensions, kind: BlockKind) -> str:
+    (name, units), sizes = _NAMES[kind], level_sizes(Block(0, kind), dimensions)
     values = [[_MILLI * divergence for divergence in block.divergences] for block in levels]
     most = max(map(max, values))
     top_down = list(range(len(levels)))[::-1]
-    kept = [len(layer.heads) if part == 0 else len(kept_neurons(layer)) for layer in plan.layers]
+    kept = [len(Block(layer, kind).units(plan)) for layer in range(len(plan.layers))]
     matrix = Heatmap(
         f"levels-{units}",
-        f"What each {kind} block would cost at each size",
+        f"What each {name} block would cost at each size",
         [
             "divergence of the predictions in thousandths of a nat, this block alone cut; colours are logarithmic",
             "framed: what was kept",

@@ -3,8 +3,9 @@
 from pydantic import ConfigDict, Field
 
 from axformer.wire.base import Name, Schema
-from axformer.wire.jobs import FormName, HubToken, usual_forms
+from axformer.wire.jobs import HubToken
 from axformer.wire.report import PathPoint
+from axformer.wire.run import FormName, usual_forms
 
 
 class PathRead(Schema):
