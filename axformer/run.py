@@ -184,7 +184,7 @@ class PruningRun:
             PoorModelError: the model does not fit the data, and ``accept_poor_model`` is not set.
             CheckpointError: its loss is not finite.
         """
-        seen = look_at(self._checkpoint, self.deciding, self._ground.untouched.predictions(keep=True))
+        seen = look_at(self._checkpoint, self.deciding, self._ground.untouched.measured(keep=True))
         if not self.config.accept_poor_model:
             seen.check()
             if isinstance(self._repair, Training) and self._repair.settings.needs_labels and self._headed is None:
@@ -351,7 +351,7 @@ class PruningRun:
         files = self._method.files(self._ground, self.trace)
         made = Made(model, repaired, fits or None, self.calibration, files)
         is_known = self.deciding is self._validation and self._checkpoint.dtype is torch.float32
-        seen = self._ground.untouched.predictions(keep=False) if is_known else None
+        seen = self._ground.untouched.measured(keep=False) if is_known else None
         report = publish(decided, made, self._validation, self._others, directory, forms, seen, on_step)
         return report.model_dump(mode="json")
 

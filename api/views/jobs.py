@@ -6,8 +6,8 @@ from api.http.paging import cursor_behind
 from api.services.queue import Place
 from api.services.steering import BulkOutcome
 from api.views.queue import place_read
+from axformer.wire.analysis import AnalysisAsked
 from axformer.wire.bulk import BulkErrorRead, BulkItemRead, BulkRead
-from axformer.wire.findings import AnalysisAsked
 from axformer.wire.handovers import HandoverRead
 from axformer.wire.jobs import JobErrorRead, JobLinks, JobRead, ProgressRead, ReportRead
 from axformer.wire.kinds import JobKind

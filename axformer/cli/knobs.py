@@ -14,8 +14,7 @@ from axformer.config import METHODS, config_of
 from axformer.config.goals import ABOUT_GOALS, config_for, parse_goal, written
 from axformer.config.nearest import or_all
 from axformer.errors import ConfigError
-from axformer.wire.knob_list import list_knobs
-from axformer.wire.knobs import KnobRead, KnobsRead
+from axformer.wire.knob_list import KnobRead, KnobsRead, list_knobs
 
 _WIDEST = 16
 """Columns of a default in the list."""

@@ -57,7 +57,7 @@ class Footprint:
 
 
 @dataclass(frozen=True)
-class Work:
+class RunWork:
     """What is done with a model."""
 
     config: RunConfig
@@ -69,7 +69,7 @@ class Work:
     """Whether the whole model is trained with a new head first."""
 
 
-def least(sizes: Sizes, data_bytes: int, work: Work, batch_tokens: int, *, on_gpu: bool) -> Footprint:
+def least(sizes: Sizes, data_bytes: int, work: RunWork, batch_tokens: int, *, on_gpu: bool) -> Footprint:
     """The minimum memory of a pass.
 
     Args:
@@ -94,7 +94,7 @@ def least(sizes: Sizes, data_bytes: int, work: Work, batch_tokens: int, *, on_gp
     return Footprint(host_bytes=PROCESS_BYTES + most + rows, device_bytes=0)
 
 
-def at_ease(sizes: Sizes, data_bytes: int, work: Work, batch_tokens: int, *, on_gpu: bool) -> Footprint:
+def at_ease(sizes: Sizes, data_bytes: int, work: RunWork, batch_tokens: int, *, on_gpu: bool) -> Footprint:
     """The approximate memory of a pass that keeps every block's input for every sample."""
     need, config = least(sizes, data_bytes, work, batch_tokens, on_gpu=on_gpu), work.config
     blocks = 2 * sizes.dimensions.layers
@@ -138,7 +138,7 @@ def _sensitivity(sizes: Sizes, tokens: int) -> int:
     return layers * (FLOAT32 * tokens * held + 2 * FLOAT64 * hidden**2)
 
 
-def _training(sizes: Sizes, work: Work) -> int:
+def _training(sizes: Sizes, work: RunWork) -> int:
     """The memory of a training, without its activations: the untouched model, and the trained one with what AdamW keeps of it.
 
     What is trained lacks the layers that the knobs name; what else it lacks is not known yet, and the first model that a

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, ConfigDict, Field, SecretStr
 
+from axformer.wire.analysis import AnalysisAsked, FindingRead
 from axformer.wire.base import LABEL_COUNT, LabelKey, LabelValue, Name, Schema
 from axformer.wire.devices import Device, DeviceWord
-from axformer.wire.findings import AnalysisAsked, FindingRead
 from axformer.wire.handovers import DeliverTo, HandoverRead
 from axformer.wire.kinds import JobKind, KindWord
 from axformer.wire.queue import PlaceRead

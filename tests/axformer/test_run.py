@@ -24,7 +24,7 @@ from axformer.model.surgery import operate
 from axformer.plan.plan import parse_plan_file, read_plan_file
 from axformer.plan.trial import Trial, Verdict
 from axformer.run import PruningRun
-from axformer.scores.scoring import score
+from axformer.scores.measured import measure
 from axformer.wire.finetuning import FinetuneSettings
 from tests.family_cases import Case, checkpoint_of, data_of, stock_model
 from tests.forked import forked_interpreter
@@ -285,7 +285,7 @@ def test_what_was_measured_already_is_what_would_be_measured_again(
     assert with_look["comparison"] == without["comparison"]
     small, whole = axformer.load(tmp_path / "looked"), load_checkpoint(checkpoint)
     assert with_look["pruned"]["validation"] == pytest.approx(
-        score(small, whole.task, prepare(read_rows(str(data)), whole, config).samples).figures, rel=1e-6
+        measure(small, whole.task, prepare(read_rows(str(data)), whole, config).samples).figures, rel=1e-6
     )
 
 

@@ -28,8 +28,7 @@ from axformer.config.goals import ABOUT_GOALS, GoalName, config_for, parse_goal,
 from axformer.wire.finetuning import FinetuneSettings
 from axformer.wire.heads import HEAD_TASKS
 from axformer.wire.jobs import JobCreate
-from axformer.wire.knob_list import list_knobs
-from axformer.wire.knobs import KnobRead, KnobsRead
+from axformer.wire.knob_list import KnobRead, KnobsRead, list_knobs
 from axformer.wire.run import FORMS
 from axformer.wire.webhooks import ENDS, WebhookEvent
 from store.errors import StorageError

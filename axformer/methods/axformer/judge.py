@@ -14,11 +14,9 @@ import torch
 from torch import Tensor
 
 from axformer.config import PassConfig, Safeguard
-from axformer.data.batches import Samples
 from axformer.errors import ConfigError
 from axformer.evaluation.base import Evaluator
 from axformer.evaluation.guard import Guard
-from axformer.evaluation.recording import Recording
 from axformer.evaluation.screen import Screen
 from axformer.methods.axformer.acceptance import Rule, decided, helped_above, verdict_of_kept
 from axformer.methods.axformer.standing import Standing
@@ -26,10 +24,9 @@ from axformer.methods.axformer.tally import Tally
 from axformer.plan.elements import Element, ElementKind
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Verdict
-from axformer.scores.confidence import first_metric
-from axformer.scores.scoring import figures_of, table_of
+from axformer.scores.measured import Recording
 from axformer.scores.within_points import is_within
-from axformer.tasks.base import Task
+from axformer.wire.metrics import first_metric
 
 _COARSE = (ElementKind.LAYER, ElementKind.ATTENTION, ElementKind.FFN)
 
@@ -55,16 +52,12 @@ class MetricLimit:
     frequencies as probabilities.
     """
 
-    def __init__(self, task: Task, samples: Samples, points: float, recording: Recording) -> None:
+    def __init__(self, points: float, recording: Recording) -> None:
         """
         Args:
-            task: the checkpoint's task.
-            samples: the deciding samples.
             points: how far the metric may fall.
-            recording: that the evaluator has for its task.
+            recording: that the evaluator of the deciding samples has for its task.
         """
-        self._task = task
-        self._samples = samples
         self._points = points
         self._untouched: float | None = None
         self._recording = recording
@@ -88,7 +81,7 @@ class MetricLimit:
         return is_within(self._untouched - self._metric(losses), share * self._points)
 
     def _metric(self, losses: Tensor) -> float:
-        figures = figures_of(table_of(losses, self._recording.answers, self._task, self._samples), self._task)
+        figures = self._recording.measured(losses).figures
         return figures[first_metric(figures)]
 
 

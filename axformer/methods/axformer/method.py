@@ -38,8 +38,7 @@ class AxFormer(Method):
         """Run the pass."""
         config, limit = ground.config, None
         if config.within_points is not None and config.trades_within_points:
-            recording = ground.untouched.recording
-            limit = MetricLimit(ground.checkpoint.task, ground.samples, config.within_points, recording)
+            limit = MetricLimit(config.within_points, ground.untouched.recording)
         scores = _importance(ground) if config.needs.gradients else None
         with ground.untouched.evaluators(recorded=limit is not None) as (evaluator, screen):
             yield from search(

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from axformer.config import PassConfig
 from axformer.data.batches import Samples
-from axformer.evaluation.signals import Signals
 from axformer.intake.dataset import prepare
+from axformer.model.signals import Signals
 from tests.family_cases import CONFIG, Case, all_cases, checkpoint_of, data_of
 
 FAMILIES = [case for case in all_cases() if case.task == "classification"]
