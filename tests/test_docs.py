@@ -11,7 +11,9 @@ import pytest
 
 from axformer.config import METHODS
 from axformer.config.goals import GoalName
-from docs.hooks.reference import document, routes
+from axformer.wire.jobs import JobCreate
+from axformer.wire.states import JobState
+from docs.hooks.reference import PLACE, document, routes
 from store.setting_groups import RetainSettings
 from store.settings import Settings
 from store.signing import SigningKey
@@ -53,14 +55,14 @@ def test_the_receiver_on_the_page_about_webhooks_knows_what_is_genuine() -> None
 
 
 def test_the_settings_on_the_page_about_retention_are_there() -> None:
-    page = (ROOT / "docs" / "retention.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "operating.md").read_text(encoding="utf-8")
     named = {name.lower() for name in re.findall(r"AXFORMER_(\w+)", page)}
     retain = {f"retain_{name}" for name in RetainSettings.model_fields}
     assert retain <= named <= retain | set(Settings.model_fields)
 
 
 GUIDES = [
-    ROOT / "docs" / f"{name}.md" for name in ("first-job", "validation-data", "trace", "knobs", "teams", "faq", "api")
+    ROOT / "docs" / f"{name}.md" for name in ("first-job", "data", "forms", "certificate", "pass", "compress", "layers", "rank", "knobs", "api")
 ]
 
 
@@ -79,13 +81,18 @@ def test_knobs_on_the_guides_are_knobs() -> None:
     assert len(named) > 10
 
 
-def test_the_page_on_the_api_has_every_route_with_its_answers() -> None:
+def test_the_page_on_the_api_has_every_route_with_its_scope() -> None:
     described = document()
     text = routes(described)
+    assert PLACE in (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
     for path, methods in described["paths"].items():
         for method, operation in methods.items():
-            _, found, section = text.partition(f"### {method.upper()} {path}\n")
-            assert found, f"{method} {path} is missing"
-            section = section.partition("\n### ")[0]
-            assert all(f"| {status} | " in section for status in operation["responses"])
-            assert all(f"`{parameter['name']}`" in section for parameter in operation.get("parameters", []))
+            scope = "".join(*operation["security"][0].values()) if "security" in operation else ""
+            assert f"| `{method.upper()} {path}` | {operation['summary']} | {scope} |" in text
+
+
+def test_the_page_on_the_api_has_every_state_and_every_field_of_a_run() -> None:
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    assert all(f"`{state}`" in page for state in JobState)
+    run = page.partition("## A run")[2].partition("\n## ")[0]
+    assert all(f"`{field}`" in run for field in JobCreate.model_fields)
