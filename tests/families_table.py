@@ -24,7 +24,7 @@ This page shows which models a run takes, and that every law holds for each; `ma
 
 | law | what it says |
 |---|---|
-| masked = removed | a model with removed parts multiplied by 0 gives the losses of the physically smaller one (1e-5; in int8 1e-4) |
+| masked = removed | parts multiplied by 0 give the losses of the physically smaller model (1e-5; in int8 1e-4) |
 | fast = plain | the evaluator of a pass gives the losses of whole forward passes (1e-5) |
 | saved = loaded | a compact model loads by the Auto class and by `axformer.load`, and computes the same (1e-6) |
 | dropped = fewer layers | a model with dropped layers is the one that transformers builds with fewer, to the last bit |

@@ -84,7 +84,8 @@ def settings() -> set[str]:
 
 
 GUIDES = [
-    ROOT / "docs" / f"{name}.md" for name in ("first-job", "data", "certificate", "pass", "compress", "layers", "rank", "knobs", "api")
+    ROOT / "docs" / f"{name}.md"
+    for name in ("first-job", "data", "certificate", "pass", "compress", "layers", "rank", "knobs", "api")
 ]
 
 
@@ -104,7 +105,9 @@ def test_knobs_on_the_guides_are_knobs() -> None:
 
 
 def test_every_knob_stands_on_a_page() -> None:
-    text = "".join((ROOT / "docs" / f"{name}.md").read_text("utf-8") for name in ("knobs", "compress", "layers", "rank"))
+    text = "".join(
+        (ROOT / "docs" / f"{name}.md").read_text("utf-8") for name in ("knobs", "compress", "layers", "rank")
+    )
     assert {name for config in METHODS.values() for name in config.model_fields if f"`{name}`" not in text} == set()
 
 
