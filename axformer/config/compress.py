@@ -7,7 +7,7 @@ from pydantic import Field, field_validator
 from axformer.config.plans import PlansConfig
 
 CONFIRM_IF_CALIBRATED = 0.8
-"""The default of ``confirm`` with calibration data of its own (``docs/certificate.md``)."""
+"""The default of ``confirm`` with calibration data of its own (``docs/statistics.md``)."""
 
 
 class CompressConfig(PlansConfig):
