@@ -24,6 +24,7 @@ from worker.webhooks.sender import signatures
 
 MOST_LINES = 80
 SETTING = re.compile(r"\bAXFORMER_[A-Z_]*[A-Z]\b")
+PLACE_OF_CODE = re.compile(r"(?<![\w/.:-])(?:axformer|api|worker|store|migrations|tests|benchmarks|docs)/[\w./-]*[\w/]")
 OF_CLIENTS = {"URL", "API_KEY", "HUB_TOKEN", "DELIVER_TOKEN", "BIND", "PORT"}
 """What commands and compose files read, and the service does not."""
 
@@ -81,6 +82,12 @@ def settings() -> set[str]:
         else:
             names.add(name.upper())
     return names
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_files_on_a_page_are_there(page: Path) -> None:
+    named = set(PLACE_OF_CODE.findall(page.read_text(encoding="utf-8")))
+    assert page.name == "CHANGELOG.md" or {name for name in named if not (ROOT / name).exists()} == set()
 
 
 GUIDES = [
