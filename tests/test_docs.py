@@ -20,6 +20,7 @@ from store.settings import Settings
 from store.signing import SigningKey
 from tests.documents import PAGES, ROOT, blocks_of
 from tests.family_cases import all_cases
+from tests.house import knobs
 from worker.webhooks.sender import signatures
 
 MOST_LINES = 80
@@ -115,7 +116,7 @@ def test_every_knob_stands_on_a_page() -> None:
     text = "".join(
         (ROOT / "docs" / f"{name}.md").read_text("utf-8") for name in ("knobs", "compress", "layers", "rank")
     )
-    assert {name for config in METHODS.values() for name in config.model_fields if f"`{name}`" not in text} == set()
+    assert {name for name in knobs() if f"`{name}`" not in text} == set()
 
 
 def test_the_page_on_the_api_has_every_route_with_its_scope() -> None:
