@@ -24,7 +24,6 @@ from api.routes import (
     artifacts,
     audit,
     events,
-    groups,
     health,
     jobs,
     keys,
@@ -49,7 +48,6 @@ _DESCRIPTION = (
 )
 _TAGS = [
     {"name": "jobs", "description": "One job is one run of the pass, one export of a model, or one analysis."},
-    {"name": "groups", "description": "Many jobs posted as one grid, with a table of what came of them."},
     {"name": "trace", "description": "Every element tried, what it did to the loss, and the verdict."},
     {"name": "events", "description": "What happened to a job, as it happens."},
     {"name": "artifacts", "description": "The finished model, its plan, trace and report."},
@@ -75,7 +73,6 @@ def _routes() -> APIRouter:
     router = APIRouter()
     for part in (
         jobs,
-        groups,
         trace,
         paths,
         analyses,

@@ -16,16 +16,15 @@ from axformer.intake.dataset import DataSet, DataSource, prepare, prepare_calibr
 from axformer.methods.registry import METHODS
 from axformer.model.compact import compact
 from axformer.model.number_format import cast
-from axformer.new_head import check_head
 from axformer.opening import training_on
 from axformer.plan.path import Stop, file_at
 from axformer.plan.plan import PlanFile, said_repaired
 from axformer.repair.refit import Refit, apply_refit, can_refit
-from axformer.repair.settings import FinetuneSettings, completed, defaults_of
 from axformer.repair.storage import write_refit
 from axformer.repair.training import train
 from axformer.reporting.look import check_training_rows
 from axformer.surroundings import Surroundings
+from axformer.wire.finetuning import FinetuneSettings, check_head, completed, defaults_of
 from axformer.wire.heads import NewHead
 
 _NOTHING_TO_FIT = (

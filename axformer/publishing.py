@@ -1,5 +1,6 @@
 """Publishes the result of a finished pass: the model in its forms, measured and checked, with its plan, trace and reports."""
 
+import json
 import shutil
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from axformer.forms.kinds import COMPACT
 from axformer.forms.make import Finished, make_forms, python_for, usual_forms
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
-from axformer.methods.passes import Passes
+from axformer.methods.decisions import Decisions
 from axformer.methods.targets import Targets
 from axformer.new_head import UNTOUCHED, Headed
 from axformer.plan.plan import PlanFile, PlanSource, said_repaired
@@ -30,7 +31,11 @@ from axformer.reporting.measure import Outcome, doubted, make_report, score_both
 from axformer.reporting.page import PAGE, report_page
 from axformer.scores.certificate import before_training
 from axformer.wire.report import HeadTraining, Refitted, Report
+from axformer.wire.run import Run
 from axformer.wire.steps import Counter, OnStep, StepName, ignore
+
+RUN = "run.json"
+"""The run as it was asked for, in a result."""
 
 
 @dataclass(frozen=True)
@@ -38,22 +43,23 @@ class Decided:
     """A checkpoint, and the decisions of a pass over it."""
 
     checkpoint: Checkpoint
-    passes: Passes
+    decisions: Decisions
     targets: Targets
     config: RunConfig
-    """The knobs of the run, which may have several passes."""
     names: Mapping[str, str] = field(default_factory=dict)
     """The inputs' names for people; see :attr:`axformer.wire.report.Report.names`."""
     headed: Headed | None = None
     """The base model with its trained head, which is handed out too; None for a fine-tuned checkpoint."""
     doubts: Mapping[str, str] = field(default_factory=dict)
     """Why figures on some data do not hold for new rows, by the data's name in reports."""
+    run: Run | None = None
+    """The run as it was asked for; None where nobody asked in these words, as in a test."""
 
     def plan_file(self, *, is_fitted: bool, is_trained: bool) -> PlanFile:
-        """The plan, with the knobs of the pass that led to it."""
+        """The plan, with the knobs that led to it."""
         source = PlanSource(model_type=self.checkpoint.architecture.model_type, sha256=self.checkpoint.sha256)
-        config = self.passes.config.model_dump(mode="json")
-        file = PlanFile(source=source, config=config, layers=self.passes.plan.layers)
+        config = self.config.model_dump(mode="json")
+        file = PlanFile(source=source, config=config, layers=self.decisions.plan.layers)
         return said_repaired(file, is_fitted=is_fitted, is_trained=is_trained)
 
 
@@ -106,31 +112,30 @@ def publish(
         InputError: the directory is not empty.
         ArtifactError: the compact form does not load in a fresh process, or its outputs differ.
     """
-    checkpoint, passes = decided.checkpoint, decided.passes
-    names = {*usual_forms(passes.plan, checkpoint.dimensions), *forms}
+    checkpoint, plan = decided.checkpoint, decided.decisions.plan
+    names = {*usual_forms(plan, checkpoint.dimensions), *forms}
     steps = Counter(StepName.PACKAGING, len(names) + 2, on_step)
     with new_directory(directory) as draft, python_for(checkpoint, COMPACT) as python:
         steps.begin("measuring both models")
         # The fresh process does its imports while both models are scored.
         scores = doubted(score_both(checkpoint, made.model, validation, others, seen), decided.doubts)
         is_trained = made.repaired is not None
-        finished = Finished(checkpoint, passes.plan, made.model, validation.samples, made.fits, is_trained)
+        finished = Finished(checkpoint, plan, made.model, validation.samples, made.fits, is_trained)
         written = make_forms(finished, names, draft, {COMPACT: python}, steps)
         if made.fits is not None:
             write_refit(made.fits, draft)
         finetuning = None if made.repaired is None else made.repaired.record
-        trace = tuple(passes.trace)
-        certificate = passes.certificate
+        trace = tuple(decided.decisions.trace)
+        certificate = decided.decisions.certificate
         if certificate is not None and made.repaired is not None and not made.repaired.is_measured:
             certificate = before_training(certificate)
         outcome = Outcome(
             trace,
-            passes.plan,
+            plan,
             made.model,
             written,
             decided.targets,
-            passes.orders,
-            passes.path,
+            decided.decisions.path,
             finetuning,
             made.refitted,
             certificate,
@@ -156,11 +161,13 @@ def texts_of(decided: Decided, report: Report, trace: Sequence[Trial], *, is_fit
     checkpoint = decided.checkpoint
     plan = decided.plan_file(is_fitted=is_fitted, is_trained=report.finetune is not None)
     loading = loading_of(checkpoint.task, checkpoint.head)
+    asked = {} if decided.run is None else {RUN: json.dumps(decided.run.given(), indent=1) + "\n"}
     return {
+        **asked,
         "plan.json": plan.model_dump_json(indent=1) + "\n",
         "trace.jsonl": "".join(trial.model_dump_json() + "\n" for trial in trace),
         "report.json": report.model_dump_json(indent=1) + "\n",
-        "README.md": write_card(report, plan, checkpoint.dimensions, loading),
+        "README.md": write_card(report, plan, checkpoint.dimensions, loading, decided.run),
         PICTURE: picture(plan.plan, checkpoint.dimensions),
         CURVE: path_curve(report.path),
         PAGE: report_page(report, plan, checkpoint.dimensions, trace, loading),

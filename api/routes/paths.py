@@ -27,7 +27,7 @@ Seq = Annotated[int, Path(ge=0, le=MOST_NUMBER, description="`seq` of a model on
 def get_path(job_id: str, caller: CallerDep, session: ReadingDep) -> PathRead:
     """See every model on the path of a pass, and which one is the job's result; there are none before it has succeeded.
 
-    A search of orders has the path of the pass that was kept. `GET /v1/jobs/{job_id}/path/{seq}/plan` returns the plan of any.
+    `GET /v1/jobs/{job_id}/path/{seq}/plan` returns the plan of any.
     """
     return paths.path_of(session, caller.team_id, job_id)
 

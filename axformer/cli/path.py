@@ -53,7 +53,7 @@ def path(
     """
     if export is not None:
         with service() as client:
-            _export(client, source, export, forms_of(forms), asked=hub_token, as_json=as_json)
+            _export(client, source, export, forms_of(forms or "compact"), asked=hub_token, as_json=as_json)
         return
     models = _read(source)
     if not models.data:

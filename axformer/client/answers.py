@@ -1,6 +1,6 @@
 """The service's answers under the client's names; :mod:`axformer.wire` defines them."""
 
-from axformer.wire import artifacts, audit, events, groups, jobs, keys, page, paths, queue, uploads
+from axformer.wire import artifacts, audit, events, jobs, keys, page, paths, queue, uploads
 
 Job = jobs.JobRead
 JobProgress = jobs.ProgressRead
@@ -8,8 +8,6 @@ JobReport = jobs.ReportRead
 Place = queue.PlaceRead
 Queue = queue.QueueRead
 PassPath = paths.PathRead
-Group = groups.GroupRead
-GroupRow = groups.GroupRow
 Event = events.EventRead
 Artifact = artifacts.ArtifactRead
 ArtifactList = artifacts.ArtifactList

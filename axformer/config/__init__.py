@@ -203,19 +203,6 @@ def changed_knobs(preset: str, knobs: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in knobs.items() if name not in plain or plain[name] != value}
 
 
-def check_setting_name(name: str, preset: Preset) -> None:
-    """Check that a setting is not named like a preset that it does not use.
-
-    Raises:
-        ConfigError: the name is that of another preset.
-    """
-    if name.lower() in list(Preset) and name.lower() != preset:
-        raise ConfigError(
-            f"setting '{name}' is named like a preset and would run as '{preset}'; give it preset '{name.lower()}', or another "
-            "name"
-        )
-
-
 def parse_knob(text: str) -> tuple[str, Any]:
     """Parse ``name=value``. The value is read as JSON or, if it is not JSON, as text.
 

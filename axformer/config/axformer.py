@@ -40,7 +40,6 @@ class Order(StrEnum):
     IMPORTANCE = "importance"
     RANDOM = "random"
     EXPLICIT = "explicit"
-    SEARCH = "search"
 
 
 class Safeguard(StrEnum):
@@ -70,6 +69,7 @@ PAPER_ONLY = frozenset({"helped_reference", "ties_help", "inspect_layers_first",
 _WITHOUT_REFIT: dict[str, Any] = {"neuron_search": "groups", "precision": "float32", "evaluate_in": "float32"}
 """Values that ``refit`` requires of other knobs: groups are ranked, not halved, and the fits are for float32."""
 REMOVED_SAFEGUARDS = ("sign_test", "paired")
+REMOVED_ORDER = "search"
 
 
 class PassConfig(RunConfig):
@@ -103,9 +103,8 @@ class PassConfig(RunConfig):
     order: Order = Order.AUTO
     """The order in which blocks are inspected. ``auto`` takes Table VII's order for ``task_name``, or top to bottom without
     one. ``importance`` inspects the block first that the loss depends on least, by the gradients of gates on its heads or
-    neurons (:mod:`axformer.methods.rank.scores`), and needs no name of a task. ``search`` runs six passes, one for each
-    permutation of the regions, and keeps the one with the lowest validation loss (appendix A), or with ``within_points`` the
-    cheapest certified model."""
+    neurons (:mod:`axformer.methods.rank.scores`), and needs no name of a task. ``axformer orders`` makes a run
+    in each of the six orders of the regions (appendix A)."""
     task_name: TaskName | None = None
     """The task in the terms of Table VII; only ``order=auto`` reads it."""
     explicit_order: tuple[str, ...] = ()
@@ -184,10 +183,6 @@ class PassConfig(RunConfig):
         return self.evaluate_in == "float32"
 
     @property
-    def pass_name(self) -> str:
-        return self.order.value
-
-    @property
     def trade_shares(self) -> tuple[float, ...]:
         """The share of the tolerance that each round of a trade may spend; empty without a trade."""
         return () if self.tolerance is None else TRADE_SHARES
@@ -215,6 +210,11 @@ class PassConfig(RunConfig):
             raise ValueError(
                 f"safeguard={knobs['safeguard']} is of an earlier version and no longer there: it accepted "
                 "nothing on most data; take folds"
+            )
+        if knobs.get("order") == REMOVED_ORDER:
+            raise ValueError(
+                f"order={REMOVED_ORDER} is of an earlier version and no longer there: the command axformer orders makes a run "
+                "in each order and compares them"
             )
         return {name: value for name, value in knobs.items() if name not in REMOVED}
 

@@ -145,11 +145,6 @@ class RunConfig(BaseModel):
         return False
 
     @property
-    def pass_name(self) -> str:
-        """The name that distinguishes a pass from the others of its run."""
-        return self.method
-
-    @property
     def one_process(self) -> str | None:
         """The knobs that require a single process; None if several processes can share the samples."""
         return "evaluate_in='int8'" if self.evaluate_in == "int8" else None

@@ -56,9 +56,7 @@ class _Frame:
     upright: Scale
 
 
-def forms_chart(
-    title: str, metric: str, untouched: float, series: Sequence[FormSeries], width: int = WIDTH, *, name: str = "forms"
-) -> str:
+def forms_chart(title: str, metric: str, untouched: float, series: Sequence[FormSeries], width: int = WIDTH) -> str:
     """The SVG text of the forms of several results of one checkpoint.
 
     Args:
@@ -67,7 +65,6 @@ def forms_chart(
         untouched: the metric of the untouched model.
         series: the results, :data:`MOST_RESULTS` at most.
         width: units of the picture.
-        name: prefix of its ids, which must differ between pictures of one page.
 
     Raises:
         InputError: there is no form, or there are too many results.
@@ -79,7 +76,7 @@ def forms_chart(
         )
     described = [f"{one.name}: {'; '.join(map(_told, one.marks))}" for one in series]
     summary = f"untouched model {untouched:.2f}. {'. '.join(described)}"
-    canvas = Canvas(name, title, ["right is faster, up is better; bars are 95 % intervals"], summary, width)
+    canvas = Canvas("forms", title, ["right is faster, up is better; bars are 95 % intervals"], summary, width)
     top = canvas.top + _GAP
     frame = _frame(untouched, marks, (_LEFT, width - EDGE - 80), (top + _HEIGHT, top))
     signs, height = legend(_signs(series), top + _HEIGHT + 66, width)

@@ -21,7 +21,6 @@ from axformer.evaluation.build import evaluators
 from axformer.evaluation.plain import predict
 from axformer.evaluation.recording import Recording
 from axformer.intake.checkpoint import Checkpoint
-from axformer.methods.outline import outline_of
 from axformer.model.operations import Operations
 from axformer.plan.path import Point
 from axformer.plan.plan import Plan
@@ -103,7 +102,6 @@ def measure_path(
     kept, certificate = certify(
         *(measured, task, config.within_points, [point.seq for point in points]),
         _operations(checkpoint, points, sets[CONFIRMING]),
-        passes=len(outline_of(config).passes(config)),
     )
     return MeasuredPath(points, figures, kept, certificate)
 

@@ -1,4 +1,4 @@
-"""What a run's knobs and trials alone say about it: its passes and its progress. Imports no PyTorch."""
+"""What a run's knobs and trials alone say about it: its progress and its longest trace. Imports no PyTorch."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,6 @@ from typing import Any, Protocol
 
 from axformer.config import RunConfig
 from axformer.methods.axformer.acceptance import refused_by_safeguard
-from axformer.methods.axformer.orders import pass_configs
 from axformer.methods.axformer.progress import PassMeter, longest_trace
 from axformer.methods.progress import PlanMeter, Progress
 from axformer.plan.elements import Dimensions
@@ -31,8 +30,6 @@ class Meter(Protocol):
 class Outline:
     """The part of a method that needs no model."""
 
-    passes: Callable[[Any], Sequence[Any]]
-    """The config of each pass of a run. Each pass has its own trace; the best one is kept."""
     meter: Callable[[Dimensions, Any], Meter]
     """Makes the meter of a run that has no trials yet."""
     longest_trace: Callable[[Dimensions, Any], int]
@@ -46,9 +43,8 @@ class Outline:
 def _of_plans(
     longest: Callable[[Dimensions, Any], int], *, trains_each: Callable[[Any], bool] = lambda _: False
 ) -> Outline:
-    """The outline of a method with one pass, whose trials hold whole plans."""
+    """The outline of a method whose trials hold whole plans."""
     return Outline(
-        passes=lambda config: [config],
         meter=lambda dimensions, config: PlanMeter(longest(dimensions, config)),
         longest_trace=longest,
         refused_by_safeguard=lambda _trace, _config: None,
@@ -57,7 +53,7 @@ def _of_plans(
 
 
 OUTLINES: Mapping[str, Outline] = {
-    "axformer": Outline(pass_configs, PassMeter, longest_trace, refused_by_safeguard),
+    "axformer": Outline(PassMeter, longest_trace, refused_by_safeguard),
     "compress": _of_plans(lambda _, config: 1 + len(config.budgets) + config.may_go_further),
     "layers": _of_plans(
         lambda dimensions, config: 2 if config.tries_one else dimensions.layers, trains_each=lambda _: True

@@ -1,13 +1,10 @@
-"""Whether a plan reaches a pass's targets, and how passes rank."""
+"""Whether a plan reaches a pass's targets."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from axformer.config import RunConfig
 from axformer.plan.plan import Plan
-
-Rank = tuple[float, ...]
-"""The sort key of a pass; the best pass has the lowest."""
 
 _MOST_DECIMALS = 9
 """Decimals with which even a target that is missed by one operation of a billion is told from what was reached."""
@@ -95,16 +92,6 @@ class Targets:
             return True
         target = Target(self.config.target_size, self.config.target_speedup)
         return is_met(target, self.size(plan), self.speedup(plan))
-
-    def rank(self, plan: Plan, loss: float) -> Rank:
-        """The rank of a pass. Passes that reached the target come first, then cheaper models with ``within_points`` or smaller
-        ones if the loss may go up, then models of lower loss."""
-        size = 0
-        if self.config.within_points is not None:
-            size = self.operations(plan)
-        elif self.config.loss_limit is not None:
-            size = self.parameters(plan)
-        return (not self.is_reached(plan), size, loss)
 
     def note(self, plan: Plan) -> str | None:
         """Say whether a finished pass reached its targets, or that its plan was chosen; None if it has no targets."""

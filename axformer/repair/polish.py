@@ -10,9 +10,9 @@ from axformer.intake.dataset import DataSet
 from axformer.plan.plan import Plan
 from axformer.repair.recovery import Origin
 from axformer.repair.refit import Fits
-from axformer.repair.settings import FIXED_MASKS, FinetuneSettings, check_trainable
 from axformer.repair.teacher import for_teacher
-from axformer.repair.training import Training
+from axformer.repair.training import FIXED_MASKS, Training, check_trainable
+from axformer.wire.finetuning import FinetuneSettings
 
 SETTINGS = FinetuneSettings(teacher=True, teacher_weight=1.0, learning_rate=5e-5, dropout=False)
 """Without dropout predictions come closer to the teacher's in few steps (docs/compress.md)."""

@@ -20,9 +20,9 @@ from torch.nn import functional
 from axformer.data.batches import Batch, Samples
 from axformer.data.encoding import UNLABELLED, Encoded
 from axformer.evaluation.plain import run
-from axformer.repair.settings import FinetuneSettings
 from axformer.tasks.base import Task
 from axformer.tasks.divergence import Outcome, Predicted, divergence
+from axformer.wire.finetuning import FinetuneSettings
 
 CACHE_BYTES = 1 << 30
 """Most main memory for the teacher's predictions. They fit where a prediction has few outcomes; those of language models over

@@ -9,7 +9,7 @@ from axformer.plan.elements import Dimensions, parse
 from axformer.plan.plan import Plan, PlanFile
 from axformer.reporting.card_forms import Loading, forms_legend, forms_table, loading_forms
 from axformer.reporting.card_metadata import metadata, name_of_data, name_of_model
-from axformer.reporting.card_tables import MOST_NAMED, before_and_after, by_layer, in_int8, orders_table, path_table
+from axformer.reporting.card_tables import MOST_NAMED, before_and_after, by_layer, in_int8, path_table
 from axformer.reporting.deploy_table import deployables
 from axformer.reporting.findings import limit_of
 from axformer.reporting.first_look import first_look_of
@@ -20,6 +20,7 @@ from axformer.reporting.table import Table
 from axformer.scores.confidence import CONFIDENCE, first_metric
 from axformer.wire.metrics import LOWER_IS_BETTER
 from axformer.wire.report import Report
+from axformer.wire.run import IN_MEMORY, Run, command
 from axformer.wire.verdicts import Judgement
 
 CARD = "README.md"
@@ -38,7 +39,7 @@ PICTURE = "plan.svg"
 """File name of the plan's picture, which lies next to the card."""
 
 
-def write_card(report: Report, plan: PlanFile, dimensions: Dimensions, loading: Loading) -> str:
+def write_card(report: Report, plan: PlanFile, dimensions: Dimensions, loading: Loading, run: Run | None = None) -> str:
     """Render the model card as Markdown, with the metadata that model hubs read."""
     values, default = shown(report, plan.plan, dimensions, loading), defaults_beside(report.config)
     assert values["first_look"] is not None, "new reports have it"
@@ -49,6 +50,7 @@ def write_card(report: Report, plan: PlanFile, dimensions: Dimensions, loading: 
         limit=limit_of(report),
         nothing_met=passage("nothing_met", report.config, method_of(report.config) == DEFAULT_METHOD),
         loading=loading,
+        command=None if run is None or run.checkpoint.uri == IN_MEMORY else command(run),
         source=plan.source,
         layers=len(plan.layers),
         classes=_classes(report),
@@ -80,7 +82,6 @@ def shown(report: Report, plan: Plan, dimensions: Dimensions, loading: Loading) 
         "latency": _latency(report),
         "encoder": passage("encoder"),
         "int8": None if report.int8 is None else in_int8(report.int8),
-        "orders": None if report.orders is None else orders_table(report),
         "path_in_words": _path(report),
         "path": path_table(report),
         "latency_of_a_point": passage("latency_of_a_point"),

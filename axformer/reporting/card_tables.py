@@ -1,4 +1,4 @@
-"""Tables of the card and the page: figures before and after, the path, and the result of each order."""
+"""Tables of the card and the page: figures before and after, and the path."""
 
 from collections.abc import Iterator
 
@@ -41,24 +41,6 @@ def _gone(layer: LayerPlan) -> str:
 def in_int8(both: InInt8) -> Table:
     """Scores of both models computed in int8."""
     return Table(_BEFORE_AND_AFTER, _scores(both))
-
-
-def orders_table(report: Report) -> Table:
-    """The result of each order of a search."""
-    assert report.orders is not None, "only a search of orders has this table"
-    rows = [
-        [
-            f"{result.order}{' (this model)' if result.kept else ''}",
-            f"{result.loss:.4f}",
-            f"{result.parameters:,}",
-            _count(result.encoder_parameters),
-            f"{result.trials}",
-            f"{result.seconds:.1f}",
-        ]
-        for result in report.orders
-    ]
-    deciding = "validation loss" if report.data.get("confirming") is None else "confirming loss"
-    return Table(["order", deciding, "parameters", "encoder parameters", "trials", "seconds"], rows)
 
 
 def path_table(report: Report) -> Table:

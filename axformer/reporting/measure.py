@@ -37,7 +37,6 @@ from axformer.wire.report import (
     Finetuning,
     InInt8,
     Measures,
-    OrderResult,
     PathPoint,
     Refitted,
     Report,
@@ -59,8 +58,6 @@ class Outcome:
     """Its forms, including the compact one."""
     targets: Targets
     """Counts the parameters and operations that plans leave."""
-    orders: Sequence[OrderResult] | None
-    """The result of each order; None if the run had one pass."""
     path: Sequence[PathPoint]
     finetune: Finetuning | None = None
     """The model's figures before training; None if it was not trained."""
@@ -166,7 +163,6 @@ def make_report(
         seconds=outcome.trace[-1].seconds,
         path=[_with_latency(point, latency.before) for point in outcome.path],
         work=_work(outcome.trace, config, str(base.device)),
-        orders=None if outcome.orders is None else list(outcome.orders),
         finetune=outcome.finetune,
         refit=outcome.refit,
         config=config.model_dump(mode="json"),

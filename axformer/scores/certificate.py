@@ -23,8 +23,6 @@ def certify(
     points: float,
     seqs: Sequence[int],
     costs: Sequence[float],
-    *,
-    passes: int = 1,
 ) -> tuple[int, Certificate]:
     """Choose the cheapest model that can be certified, and write its certificate.
 
@@ -34,18 +32,16 @@ def certify(
         points: how far the metric may fall, in hundredths.
         seqs: the trial that led to each model.
         costs: the cost of each model, in any unit.
-        passes: number of passes, each with its own choice; they share the 5 %.
 
     Returns:
         The index of the model that is kept, and its certificate.
     """
     test = paired_test(confirming[0], task, points)
     order = range(1, len(costs))
-    tested = in_sequence(order, lambda index: test.p_value(confirming[index]), ALPHA / passes)
+    tested = in_sequence(order, lambda index: test.p_value(confirming[index]), ALPHA)
     kept = tested.cheapest(costs) or 0
-    adjusted = [min(1.0, passes * p_value) for p_value in tested.p_values]
-    reason = _why_no_more(order, [seqs[index] for index in tested.indices], adjusted, tested.passed)
-    p_value_of = dict(zip(tested.indices, adjusted, strict=True))
+    reason = _why_no_more(order, [seqs[index] for index in tested.indices], tested.p_values, tested.passed)
+    p_value_of = dict(zip(tested.indices, tested.p_values, strict=True))
     certificate = Certificate(
         points=points,
         level=CONFIDENCE,

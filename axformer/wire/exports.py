@@ -3,7 +3,8 @@
 from pydantic import ConfigDict, Field
 
 from axformer.wire.base import Name, Schema
-from axformer.wire.jobs import FormName, HubToken, usual_forms
+from axformer.wire.jobs import HubToken
+from axformer.wire.run import FormName, usual_forms
 
 
 class ExportCreate(Schema):

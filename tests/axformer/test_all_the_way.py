@@ -11,9 +11,9 @@ from axformer.data.reading import read_rows
 from axformer.intake.checkpoint import load_checkpoint
 from axformer.intake.dataset import DataSource, prepare
 from axformer.model.parameters import ParameterCount
-from axformer.run import PruningRun
 from axformer.scores.scoring import score
 from tests.family_cases import SETTINGS, Case, stock_model
+from tests.runs import open_run
 from tests.tiny_families import tiny_family_tokenizer
 from tests.tiny_models import write_rows
 
@@ -39,7 +39,7 @@ def test_a_checkpoint_becomes_a_smaller_model_that_measures_as_reported(case: Ca
     tiny_family_tokenizer(case.family).save_pretrained(tmp_path / "checkpoint")
     data = write_rows(tmp_path / "data.jsonl", SETTINGS[case.task][2])
     source = DataSource(str(data))
-    run = PruningRun.open(tmp_path / "checkpoint", source, test=source, config=CONFIG)
+    run = open_run(tmp_path / "checkpoint", source, test=source, config=CONFIG)
     trace = list(run.trials())
     report = run.publish(tmp_path / "pruned")
     assert report["task"] == case.task

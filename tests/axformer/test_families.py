@@ -27,9 +27,9 @@ from axformer.model.compact import compact
 from axformer.model.parameters import ParameterCount
 from axformer.plan.elements import parse
 from axformer.plan.plan import Plan
-from axformer.run import PruningRun
 from tests.family_cases import Case, all_cases, checkpoint_of, data_of, some_plan, stock_model
 from tests.plans import plans
+from tests.runs import open_run
 from tests.shallow import kept_without, shallow
 from tests.tiny_families import DIMENSIONS, tiny_family_model, tiny_family_tokenizer
 from tests.tiny_models import tiny_rows, write_rows
@@ -218,7 +218,7 @@ def test_a_checkpoint_with_a_tokenizer_of_its_own_goes_all_the_way(tmp_path: Pat
     tokenizer.save_pretrained(tmp_path / "checkpoint")
     data = write_rows(tmp_path / "data.jsonl", tiny_rows(30, pairs=True))
     knobs = PassConfig(majority_fraction=0.1, attention_top_k=5)
-    run = PruningRun.open(tmp_path / "checkpoint", DataSource(str(data)), config=knobs)
+    run = open_run(tmp_path / "checkpoint", DataSource(str(data)), config=knobs)
     list(run.trials())
     report = run.publish(tmp_path / "pruned")
     assert report["pruned"]["parameters"] < report["base"]["parameters"]

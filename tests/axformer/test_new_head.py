@@ -26,12 +26,13 @@ from axformer.intake.dataset import prepare
 from axformer.plan.path import Stop
 from axformer.plan.plan import Plan, read_plan_file
 from axformer.plan.trial import Trial
-from axformer.repair.settings import make_settings
 from axformer.run import PruningRun
 from axformer.scores.scoring import score
 from axformer.surroundings import Surroundings
+from axformer.wire.finetuning import make_settings
 from axformer.wire.heads import NewHead, parse_head
 from tests.family_cases import SETTINGS, Case, all_cases, stock_model
+from tests.runs import open_run
 from tests.tiny_families import tiny_family_config, tiny_family_model, tiny_family_tokenizer
 from tests.tiny_models import save_tiny_checkpoint, tiny_rows, write_rows
 
@@ -107,7 +108,7 @@ def opened(
 ) -> PruningRun:
     inputs = {"test": source(files / "test.jsonl"), "train": source(files / "train.jsonl"), "finetune": LESSONS}
     config = make_config("paper", {"accept_poor_model": True, **knobs})
-    return PruningRun.open(
+    return open_run(
         *(files / base, source(files / "validation.jsonl")),
         **{"config": config, "head": head, "surroundings": surroundings, **inputs, **given},
     )
@@ -191,7 +192,7 @@ def test_layers_leave_the_base_model_and_then_it_is_trained(files: Path, tmp_pat
     assert at_once._headed is not None
     trained = load_checkpoint(at_once._headed.directory)
     plan = Plan.full(trained.dimensions).dropping((2, 3))
-    fitting = PruningRun.open(
+    fitting = open_run(
         *(at_once._headed.directory, source(files / "validation.jsonl")),
         config=make_config("paper", {"accept_poor_model": True, **LAYERS, "drop": 2}),
         train=source(files / "train.jsonl"),

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from axformer.config import make_config
-from store.repositories.groups import NewGroup, create_group
-from store.session import Sessions, session_scope
+from store.session import Sessions
 from store.settings import Settings
 from store.storage.storage import LocalStorage
 from tests.api.conftest import Stage, trial
@@ -33,11 +32,7 @@ def paths(sessions: Sessions, settings: Settings, team: Team) -> list[str]:
     stage = Stage(sessions, LocalStorage(settings.storage_dir), team.id)
     config = make_config().model_dump(mode="json")
     trials = [trial(0), trial(1), trial(2, verdict="accept")]
-    with session_scope(sessions) as session:
-        new = NewGroup(team.id, "grid", {"sets": ["reviews"], "settings": ["paper"]})
-        group = create_group(session, new).group
-    cell = {"set": "reviews", "checkpoint": 0, "setting": "paper", "seed": None}
-    ended = stage.running(trials, name="ended", config=config, group_id=group.id, cell=cell)
+    ended = stage.running(trials, name="ended", config=config)
     report = {"comparison": {"validation": CHANGES}, "finding": FINDING, "path": PATH} | FORMS
     stage.succeed(ended, {"plan.json": b"{}", "model/config.json": b"{}", "report.html": b""}, **report)
     stage.failed()
@@ -56,7 +51,6 @@ def paths(sessions: Sessions, settings: Settings, team: Team) -> list[str]:
         *jobs,
         f"/compare?job={running}&job={ended}",
         "/new",
-        f"/groups/{group.id}",
         "/team",
         "/docs",
         "/no-such-page",

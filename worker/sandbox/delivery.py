@@ -28,6 +28,7 @@ _TOP = frozenset(
         "repair.safetensors",
         "report.html",
         "report.json",
+        "run.json",
         "trace.jsonl",
     }
 )

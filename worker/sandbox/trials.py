@@ -1,8 +1,6 @@
 """Checks on a trial from a job's process before it is stored as the next one of its trace."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
 
 from axformer.config import RunConfig
 from axformer.errors import PlanError
@@ -26,41 +24,28 @@ _MOST_PARAMETERS = 2**63 - 1
 """The largest value that the database stores."""
 
 
-@dataclass(frozen=True)
-class Limits:
-    """Upper bounds of a job."""
-
-    passes: int
-    trials: int
-    """Trials of all passes together."""
+def most_trials(dimensions: Dimensions, config: RunConfig) -> int:
+    """An upper bound on the number of trials of a job with these knobs."""
+    return min(outline_of(config).longest_trace(dimensions, config), MOST)
 
 
-def limits_of(dimensions: Dimensions, config: RunConfig) -> Limits:
-    """The upper bounds of a job with these knobs."""
-    outline = outline_of(config)
-    return Limits(len(outline.passes(config)), min(outline.longest_trace(dimensions, config), MOST))
-
-
-def check_next(trial: Trial, passes: Sequence[Sequence[Trial]], dimensions: Dimensions, limits: Limits) -> None:
-    """Check that a trial can be the next one: it continues the last pass or begins another.
+def check_next(trial: Trial, number: int, dimensions: Dimensions, most: int) -> None:
+    """Check that a trial can be the next one.
 
     Args:
         trial: the trial that the process sent.
-        passes: the trials before it, by pass.
+        number: of the trials before it.
         dimensions: of the model.
-        limits: of the job.
+        most: an upper bound on the number of the job's trials.
 
     Raises:
         ProcessMisbehavedError: it cannot; the process is damaged, or an uploaded file has taken control of it.
     """
     is_base = trial.phase is Phase.BASE
-    if is_base and len(passes) == limits.passes:
-        raise ProcessMisbehavedError(f"pass {len(passes) + 1} of a job that has {limits.passes}")
-    expected = 0 if is_base or not passes else len(passes[-1])
-    if trial.seq != expected:
-        raise ProcessMisbehavedError(f"trial {trial.seq} where {expected} comes next")
-    if sum(map(len, passes)) >= limits.trials:
-        raise ProcessMisbehavedError(f"trial {trial.seq} of a job that has {limits.trials} trials at most")
+    if trial.seq != number:
+        raise ProcessMisbehavedError(f"trial {trial.seq} where {number} comes next")
+    if number >= most:
+        raise ProcessMisbehavedError(f"trial {trial.seq} of a job that has {most} trials at most")
     is_whole = trial.phase in OF_PLANS
     if is_base != (trial.seq == 0) or is_base != (trial.element is None):
         raise ProcessMisbehavedError(f"trial {trial.seq} of the phase {trial.phase} for '{_short(trial.element)}'")

@@ -40,13 +40,9 @@ def block_order(dimensions: Dimensions, config: PassConfig, importance: Sequence
     """The blocks to inspect, first to last; arguments as for :func:`inspection_order`.
 
     Raises:
-        ConfigError: an explicit order names an element that is not a block of this model, or the order is still to be searched.
+        ConfigError: an explicit order names an element that is not a block of this model.
     """
     order = order_of(config)
-    if order is Order.SEARCH:
-        raise ConfigError(
-            "order=search is six passes, not one; take an order of axformer.methods.axformer.orders.pass_configs"
-        )
     if order is Order.EXPLICIT:
         return [_block(id, dimensions) for id in config.explicit_order]
     if order is Order.RANDOM:

@@ -7,7 +7,7 @@ from hypothesis import settings as law
 from hypothesis import strategies as st
 
 from axformer.config import PassConfig
-from axformer.repair.settings import FinetuneSettings
+from axformer.wire.finetuning import FinetuneSettings
 
 KNOBS = list(PassConfig.model_fields)
 JSON = {"Content-Type": "application/json"}

@@ -20,7 +20,7 @@ from axformer.cli.options import knob_names
 from axformer.config import METHODS, PassConfig
 from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Phase, Trial, Verdict
-from axformer.repair.settings import make_settings
+from axformer.wire.finetuning import make_settings
 from axformer.wire.steps import Step, StepName
 from tests.tiny_models import answered_rows, answering_model, tiny_rows, tiny_tokenizer, write_rows
 

@@ -24,9 +24,9 @@ from axformer.forms.facts import facts_of
 from axformer.intake.checkpoint import Checkpoint, from_memory
 from axformer.intake.dataset import prepare
 from axformer.repair.finetune import Lesson, finetune
-from axformer.repair.settings import FinetuneSettings
 from axformer.repair.teacher import TaskLoss
 from axformer.run import PruningRun
+from axformer.wire.finetuning import FinetuneSettings
 from tests.tiny_families import tiny_family_config, tiny_family_model
 from tests.tiny_models import WORDS, tagged_rows, tiny_rows, tiny_tokenizer
 

@@ -18,7 +18,6 @@ RUNS = {
     "int8": {"evaluate_in": "int8"},
     "confirmed": {"confirm": 0.3},
     "trade": {"tolerance": 0.5, "confirm": 0.3, "within_points": 3},
-    "search": {"order": "search", "majority_fraction": 0.2},
 }
 CASES = [Case("bert", "classification"), Case("bert", "question_answering"), Case("gpt2", "causal_lm")]
 

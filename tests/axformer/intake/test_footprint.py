@@ -108,7 +108,7 @@ from axformer.config import make_config
 from axformer.forms import interpreter
 from axformer.intake.dataset import DataSource
 from axformer.reporting import measure, speed
-from axformer.run import PruningRun
+from tests.runs import open_run
 from tests import forked
 
 def held(name):
@@ -116,7 +116,7 @@ def held(name):
     return int(line.split()[1]) * 1024
 
 def prune(name):
-    run = PruningRun.open(home / name, DataSource(data), config=make_config("paper", json.loads(knobs)))
+    run = open_run(home / name, DataSource(data), config=make_config("paper", json.loads(knobs)))
     for _ in run.trials():
         pass
     run.publish(home / "output" / name)

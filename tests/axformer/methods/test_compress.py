@@ -42,6 +42,7 @@ from axformer.run import PruningRun
 from axformer.surroundings import Surroundings
 from axformer.wire.steps import Step, StepName
 from tests.family_cases import Case, checkpoint_of, data_of
+from tests.runs import open_run
 from tests.tiny_families import DIMENSIONS
 from tests.tiny_models import save_tiny_checkpoint, tiny_config, tiny_model, tiny_rows, tiny_tokenizer, write_rows
 
@@ -111,10 +112,10 @@ def test_every_budget_is_kept_and_each_model_is_what_its_trial_says(case: Case) 
     for trial, budget in zip(trials[1:], COMPRESS.budgets, strict=False):
         assert trial.plan is not None
         plan = Plan(layers=trial.plan)
-        share = run.passes.targets.encoder_operations(plan) / run.passes.targets.encoder_operations(full)
+        share = run.decisions.targets.encoder_operations(plan) / run.decisions.targets.encoder_operations(full)
         assert share <= budget
         assert trial.figures is not None
-        assert trial.figures.encoder_operations == run.passes.targets.encoder_operations(plan)
+        assert trial.figures.encoder_operations == run.decisions.targets.encoder_operations(plan)
         assert trial.figures.metrics["loss"] == pytest.approx(trial.loss, rel=1e-4)
     small = run.compact_model()
     task, samples = checkpoint.task, run.deciding.samples
@@ -131,7 +132,7 @@ def test_a_speed_is_reached_beside_a_vocabulary_if_it_can_be(wanted: int, is_rea
     _, config = config_for(parse_goal(f"speedup={wanted}"), {"max_length": 24, "repair": "none"})
     data = prepare(data_of(Case("gpt2", "causal_lm")).rows, checkpoint, config)
     run, resumed = (PruningRun(checkpoint, data, None, config) for _ in range(2))
-    trials, targets = list(run.trials()), run.passes.targets
+    trials, targets = list(run.trials()), run.decisions.targets
     assert len(trials) <= outline_of(config).longest_trace(run.dimensions, config)
     assert targets.is_reached(run.plan) == is_reached
     least = targets.operations(targets.full) - targets.encoder_operations(targets.full)
@@ -185,7 +186,7 @@ def test_a_published_result_loads_and_its_plan_can_be_carried_out_again_without_
     tmp_path: Path, checkpoint: Path, data: Path
 ) -> None:
     config = make_config("paper", {**ALL, "budgets": [0.7, 0.4]})
-    run = PruningRun.open(checkpoint, DataSource(str(data)), config=config)
+    run = open_run(checkpoint, DataSource(str(data)), config=config)
     trials = list(run.trials())
     report = run.publish(tmp_path / "result")
     assert report["pruned"]["validation"]["loss"] == pytest.approx(trials[-1].loss, rel=1e-4)
@@ -203,7 +204,7 @@ def test_a_published_result_loads_and_its_plan_can_be_carried_out_again_without_
 @pytest.mark.slow
 def test_a_fitted_result_has_a_zeroed_form_at_any_budget(tmp_path: Path, checkpoint: Path, data: Path) -> None:
     config, source = make_config("paper", {**ALL, "budgets": [0.7, 0.4]}), DataSource(str(data))
-    run = PruningRun.open(checkpoint, source, config=config)
+    run = open_run(checkpoint, source, config=config)
     trials = list(run.trials())
     report = run.publish(tmp_path / "result", ["compact", "zeroed"])
     assert {form["name"] for form in report["forms"] if form["made"]} == {"compact", "zeroed"}
@@ -233,7 +234,7 @@ def test_with_rows_to_calibrate_the_models_do_not_depend_on_few_deciding_rows(tm
     for seed in (5, 6):
         data = DataSource(str(write_rows(tmp_path / f"{seed}.jsonl", tiny_rows(40, seed=seed))))
         config = make_config("smallest", {"budgets": [0.5, 0.3], "table_rows": 20, "within_points": 20})
-        run = PruningRun.open(checkpoint, data, config=config, calibrate=calibrate)
+        run = open_run(checkpoint, data, config=config, calibrate=calibrate)
         assert (run.config.confirm, len(run.deciding.samples)) == (0.8, 8)
         trials = list(run.trials())
         paths.append([trial.plan for trial in trials])
@@ -251,7 +252,7 @@ def test_another_budget_is_fitted_on_what_the_run_was_calibrated_on(
     source = DataSource(str(data))
     texts = [{"text": row["text"]} for row in tiny_rows(30, seed=4)]
     calibrate = DataSource(str(write_rows(tmp_path / "texts.jsonl", texts)))
-    run = PruningRun.open(checkpoint, source, config=config, calibrate=calibrate)
+    run = open_run(checkpoint, source, config=config, calibrate=calibrate)
     trials = list(run.trials())
     origin = PlanSource(model_type="bert", sha256=load_checkpoint(checkpoint).sha256)
     layers = Plan.full(run.dimensions).layers
@@ -305,7 +306,7 @@ def test_a_fitted_result_has_every_form(tmp_path: Path, data: Path, dtype: torch
     shape = tiny_config(layers=2)
     checkpoint, source = save_tiny_checkpoint(tmp_path / "checkpoint", shape), DataSource(str(data))
     cast(tiny_model(shape), dtype).save_pretrained(checkpoint)
-    run = PruningRun.open(checkpoint, source, config=make_config("paper", {**ALL, "budgets": [0.6]}))
+    run = open_run(checkpoint, source, config=make_config("paper", {**ALL, "budgets": [0.6]}))
     list(run.trials())
     # For a stock form all layers must keep equally many units, which a compressed model's do not.
     report = run.publish(tmp_path / "result", [name for name in KINDS if name != "stock"])

@@ -18,7 +18,7 @@ from axformer.model.compact import compact
 from axformer.plan.path import Stop, file_at, read_trace_beside
 from axformer.plan.plan import Plan, PlanFile, PlanSource, read_plan_file
 from axformer.plan.trial import Trial, Verdict
-from axformer.run import PruningRun
+from tests.runs import open_run
 
 CONFIG = make_config("paper", {"majority_fraction": 0.2, "attention_top_k": 3, "max_length": 10})
 ROUNDING = 1e-4
@@ -35,7 +35,7 @@ def opened(checkpoint: Path, data: Path) -> tuple[Checkpoint, Samples]:
 @pytest.fixture(scope="module")
 def result(tmp_path_factory: pytest.TempPathFactory, checkpoint: Path, data: Path) -> Path:
     """Plan and trace of a finished pass with hard attention; nothing else of a result is asked for."""
-    run = PruningRun.open(checkpoint, DataSource(str(data)), config=CONFIG)
+    run = open_run(checkpoint, DataSource(str(data)), config=CONFIG)
     trace = list(run.trials())
     directory = tmp_path_factory.mktemp("result")
     source = PlanSource(model_type="bert", sha256=load_checkpoint(checkpoint, "cpu").sha256)

@@ -17,10 +17,10 @@ from axformer.errors import ConfigError
 from axformer.evaluation.plain import predict
 from axformer.model.compact import compact
 from axformer.repair.finetune import Lesson, finetune
-from axformer.repair.settings import FinetuneSettings, check_trainable, make_settings
 from axformer.repair.teacher import TaskLoss
-from axformer.repair.training import loss_on
+from axformer.repair.training import check_trainable, loss_on
 from axformer.surroundings import Surroundings
+from axformer.wire.finetuning import FinetuneSettings, make_settings
 from axformer.wire.steps import Step
 from tests.family_cases import Case, all_cases, checkpoint_of, data_of, some_plan
 

@@ -13,9 +13,9 @@ from axformer.data.batches import batched
 from axformer.evaluation.plain import predict
 from axformer.model.compact import compact
 from axformer.repair.finetune import Lesson, finetune
-from axformer.repair.settings import FinetuneSettings, make_settings
 from axformer.repair.teacher import Taught, for_teacher
 from axformer.tasks.divergence import Divergence
+from axformer.wire.finetuning import FinetuneSettings, make_settings
 from tests.family_cases import Case, all_cases, checkpoint_of, data_of, some_plan
 
 CASES = [case for case in all_cases() if case.family == "bert" and case.task != "masked_lm"]

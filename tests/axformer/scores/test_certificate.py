@@ -214,16 +214,6 @@ def test_a_path_is_kept_up_to_the_first_that_may_have_lost_more() -> None:
     assert before_training(told).sentence.endswith("says nothing of the trained model.")
 
 
-def test_passes_share_the_level() -> None:
-    p_value = exact_p_value(0, 2, 400, 0.02)
-    arguments = (_path(2), Classification(), 2.0, [0, 1], [2, 1])
-    assert p_value <= ALPHA < 6 * p_value
-    assert certify(*arguments)[0] == 1
-    kept, told = certify(*arguments, passes=6)
-    assert kept == 0
-    assert told.reason == f"the model of trial 1 may have lost more (p = {6 * p_value:.2g})"
-
-
 @pytest.mark.parametrize(
     ("lost", "reason"),
     [((), "nothing smaller was accepted"), ((20,), "trial 1 may"), ((20, 21), "the first of 2 that")],

@@ -162,6 +162,6 @@ def test_a_pass_decides_and_measures_by_them() -> None:
     run = PruningRun(checkpoint, prepare(rows, checkpoint, settings), None, settings)
     assert "16 of 24 questions have no answer" in run.notes[0]
     list(run.trials())
-    (measured,) = run.passes.measured
+    measured = run.decisions.measured
     names = {"loss", "exact_match", "f1", "answerable_f1", "unanswerable_accuracy"}
     assert set(measured.figures[0][CONFIRMING]) == names
