@@ -91,6 +91,15 @@ def test_files_on_a_page_are_there(page: Path) -> None:
     assert page.name == "CHANGELOG.md" or {name for name in named if not (ROOT / name).exists()} == set()
 
 
+def test_pages_that_the_code_names_are_there() -> None:
+    rooms = ("axformer", "api", "worker", "store", "benchmarks", "migrations")
+    code = [path for room in rooms for path in (ROOT / room).rglob("*") if path.suffix in {".py", ".jinja", ".html"}]
+    named = {
+        (path, name) for path in code for name in re.findall(r"docs/[a-z-]+\.md", path.read_text(encoding="utf-8"))
+    }
+    assert {(str(path), name) for path, name in named if not (ROOT / name).is_file()} == set()
+
+
 GUIDES = [
     ROOT / "docs" / f"{name}.md"
     for name in ("first-job", "data", "certificate", "pass", "compress", "layers", "rank", "knobs", "api")
