@@ -8,10 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import axformer.auto  # noqa: F401 - registers the compact models
 from axformer.architectures.registry import architecture_of
 from axformer.errors import ArtifactError, InputError
-from axformer.model.compact import MODEL_TYPE_PREFIX, compact_model_class
+from axformer.model.compact import MODEL_TYPE_PREFIX, compact_model_class, register
 
 MODEL_DIRECTORY = "model"
 
@@ -47,6 +46,7 @@ def _class_of(directory: Path) -> Any:
     if not model_type.startswith(MODEL_TYPE_PREFIX):
         raise ArtifactError(f"'{directory}' is a model of type '{model_type}', not one that a pass made")
     architecture = architecture_of(model_type.removeprefix(MODEL_TYPE_PREFIX))
+    register(architecture.model_type)
     classes = [compact_model_class(architecture.model_type, head.model_class) for head in architecture.heads]
     found = next((model_class for model_class in classes if model_class.__name__ in names), None)
     if found is None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import torch
 
-from axformer.config import PassConfig, RunConfig
+from axformer.config import RunConfig
 from axformer.data.columns import ANSWERS, Columns
 from axformer.data.encoding import Encoded
 from axformer.data.reading import read_rows
@@ -111,7 +111,7 @@ def with_trained_head(inputs: Inputs, head: NewHead, config: RunConfig, surround
     assert isinstance(training, Training), "a new head needs training data"
     deciding, _ = split_off(inputs.validation, base, config)
     headed = train_head(base, head, deciding, training, surroundings)
-    if config.drops_from_base:
+    if config.needs.base:
         training = replace(training, base=base)
     return replace(inputs, checkpoint=loaded_again(headed, base), repair=training, headed=headed)
 
@@ -171,28 +171,19 @@ def check_fits(config: RunConfig, checkpoint: Checkpoint, shards: int, repair: R
         ConfigError: a knob does not go with the checkpoint, with another knob, with the number of processes or with the repair.
     """
     architecture = checkpoint.architecture
-    if config.why_training is not None and not isinstance(repair, Training):
-        raise ConfigError(f"{config.why_training}, and there is no training data; give train too")
-    if config.why_not_trained is not None and repair is not None:
-        raise ConfigError(f"{config.why_not_trained}; give these rows with --calibrate instead")
+    config.check_training(has_train=repair is not None)
     if shards < 1:
         raise ConfigError(f"shards={shards}: a pass needs at least 1 process")
     if config.within_points is not None and checkpoint.task.name in (
         CausalLanguageModelling.name,
         MaskedLanguageModelling.name,
     ):
-        instead = {"axformer": "use tolerance alone", "rank": "use relative=0.9, which goes by Recall@1"}
         raise ConfigError(
             f"knob within_points={config.within_points}: a language model's metric is its perplexity, which has no points; "
-            f"{instead.get(config.method, 'leave it out with within_points=null')}"
+            f"{config.about.instead_of_points}"
         )
     if config.one_process is not None and shards > 1:
         raise ConfigError(f"shards={shards}: passes with {config.one_process} run in one process; use shards=1")
-    if isinstance(config, PassConfig) and config.refit and not can_refit(checkpoint.model, architecture):
-        raise ConfigError(
-            f"knob refit=true: the layers of models of type '{architecture.model_type}' share their weights, which cannot be "
-            "fitted to one layer; leave refit out"
-        )
     if config.evaluate_in == "int8" and config.is_guarded:
         raise ConfigError("knob precision='guarded' screens float32 and goes with evaluate_in=float32, not with int8")
     if config.evaluate_in == "int8" and not architecture.int8:
@@ -225,7 +216,7 @@ def notes_on(
     return [
         *_on_data(encoded, config),
         *_on_calibration(checkpoint, given),
-        *(_on_fit(checkpoint, fitted) if config.is_refitted else []),
+        *(_on_fit(checkpoint, fitted) if config.needs.fitting else []),
         *_on_padding(checkpoint),
         *_on_points(checkpoint, confirming, config),
         *_on_precision(checkpoint, config),

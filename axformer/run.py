@@ -21,10 +21,9 @@ from axformer.intake.dataset import DataSet
 from axformer.intake.parts import split_off
 from axformer.intake.rebuilt import check_rebuilt
 from axformer.intake.shared_rows import shared_with
-from axformer.methods.base import Ground, plan_of, targets_of
+from axformer.methods.base import Ground, method_of, plan_of, targets_of
 from axformer.methods.confirmation import CONFIRMING, measure_path
 from axformer.methods.decisions import Decisions
-from axformer.methods.registry import method_of
 from axformer.methods.targets import SpeedEstimate
 from axformer.model.number_format import cast
 from axformer.new_head import Headed
@@ -47,6 +46,7 @@ from axformer.repair.polish import polish_training
 from axformer.repair.refit import can_refit
 from axformer.repair.training import Training
 from axformer.reporting.look import Look, check_training_rows, look_at
+from axformer.scores.importance import ScoreUnits
 from axformer.surroundings import Surroundings
 from axformer.wire.finetuning import FinetuneSettings
 from axformer.wire.run import IN_MEMORY, Run, SettledRun, read_run
@@ -82,7 +82,7 @@ class PruningRun:
         asked: Run | None = None,
     ) -> None:
         self._method = method_of(config)
-        self._method.check(config, checkpoint.dimensions)
+        self._method.check(config, checkpoint)
         check_fits(config, checkpoint, shards, repair)
         self.config = config
         self.dimensions = checkpoint.dimensions
@@ -105,11 +105,11 @@ class PruningRun:
         """What the method works with."""
         checkpoint, config, deciding = self._checkpoint, self.config, self.deciding
         refits = recovery = None
-        if config.is_refitted and can_refit(checkpoint.model, checkpoint.architecture):
+        if config.needs.fitting and can_refit(checkpoint.model, checkpoint.architecture):
             refits = self._method.fits(checkpoint.model, checkpoint.architecture, calibrating.samples)
-        training = polish_training(calibrating, checkpoint, config) if config.polish_epochs else self._repair
+        training = polish_training(calibrating, checkpoint, config) if config.needs.polish else self._repair
         if isinstance(training, Training):
-            recovery = self._method.extras.recovery(checkpoint, training, deciding, config, refits)
+            recovery = self._method.recovery(checkpoint, training, deciding, config, refits)
         fitting = refits if isinstance(refits, LocalFits) else None
         return Ground(
             *(checkpoint, deciding.samples, config, self._targets),
@@ -163,6 +163,18 @@ class PruningRun:
             *(inputs.checkpoint, inputs.validation, inputs.test, settled.knobs, shards),
             *(inputs.repair, inputs.calibration, inputs.names, inputs.headed, settled.run),
         )
+
+    def score_by(self, score: ScoreUnits) -> None:
+        """Let a function score heads and neurons.
+
+        Raises:
+            ConfigError: the method asks for no scores.
+        """
+        if not self.config.about.takes_score:
+            raise ConfigError(
+                f"score: method={self.config.method} takes no function that scores units; use method=rank"
+            )
+        self._ground = replace(self._ground, score=score)
 
     def look(self) -> Look:
         """Check before the pass whether the untouched model is better than guessing on the deciding rows, and whether training
@@ -239,7 +251,7 @@ class PruningRun:
         fitted = self.calibration or self.deciding
         return [
             *notes_on(self._checkpoint, sets, self._confirming, self.config, fitted, self._repair),
-            *self._method.extras.notes(self.config, is_trained=self._repair is not None),
+            *self._method.notes(self.config, is_trained=self._repair is not None),
             *(f"{name} data: {doubt}" for name, doubt in self._doubts.items()),
         ]
 
@@ -336,7 +348,7 @@ class PruningRun:
         )
         model = self.model()
         fits = None if self._ground.refits is None else self._ground.refits.of(self.plan)
-        files = self._method.extras.files(self._ground, self.trace)
+        files = self._method.files(self._ground, self.trace)
         made = Made(model, repaired, fits or None, self.calibration, files)
         is_known = self.deciding is self._validation and self._checkpoint.dtype is torch.float32
         seen = self._ground.untouched.predictions(keep=False) if is_known else None
@@ -363,6 +375,7 @@ def prune(
     finetune: Mapping[str, Any] | None = None,
     forms: Sequence[str] | None = None,
     output: str | Path | None = None,
+    score: ScoreUnits | str | None = None,
     surroundings: Surroundings | None = None,
     **knobs: Any,
 ) -> Result:
@@ -384,6 +397,7 @@ def prune(
         finetune: training settings, for example ``{"epochs": 2}``.
         forms: forms of the result, which are written to ``output``.
         output: directory for everything that the command writes; None to write nothing.
+        score: with ``method="rank"``, what units leave by: the name of a score, or a function of one's own.
         surroundings: where it happens, and who is told how far it is.
         **knobs: single knobs, for example ``method="rank"``.
 
@@ -393,6 +407,8 @@ def prune(
     """
     if forms is not None and output is None:
         raise ConfigError(f"forms={list(forms)} are written to a directory; give output too", "forms")
+    if score is not None and not isinstance(config, RunConfig):
+        knobs["score"] = "given" if callable(score) else score
     given = {"validation": data, "test": test, "calibrate": calibrate, "train": train}
     paths = {part: str(source) if isinstance(source, str | Path) else IN_MEMORY for part, source in given.items()}
     run = read_run(
@@ -407,6 +423,8 @@ def prune(
     inputs = fitted_together(settled, checkpoint, rows)
     check_rebuilt(checkpoint, inputs.validation)
     opened = PruningRun.of(inputs, settled)
+    if callable(score):
+        opened.score_by(score)
     opened.look()
     for _ in opened.trials(surroundings=around):
         pass

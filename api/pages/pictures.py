@@ -11,6 +11,7 @@ from starlette.responses import HTMLResponse
 
 from api.pages.context import PAGE_HEADERS
 from api.services.paths import points_of
+from axformer.config import config_class
 from axformer.drawing.chart import Tally, loss_chart
 from axformer.drawing.curve import path_curve
 from axformer.drawing.picture import picture
@@ -71,7 +72,7 @@ def chart_of(session: Session, job: Job, totals: Totals, width: int = PLACE) -> 
 
 def holds_plans(job: Job) -> bool:
     """Whether the trials of a job are of whole plans."""
-    return str(job.config.get("method", "axformer")) != "axformer"
+    return config_class(job.config).about.of_plans
 
 
 def _path_so_far(session: Session, job: Job) -> list[PathPoint]:

@@ -9,12 +9,14 @@ the minimum. Columns are standardised on the training rows, which the paper does
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import ElasticNet, LogisticRegression
 
 from axformer.analysis.labels import Kind, Labels
+
+if TYPE_CHECKING:
+    from sklearn.linear_model import ElasticNet, LogisticRegression
 
 L1 = L2 = 1e-5
 """Weights of the two penalties (appendix of the paper)."""
@@ -57,6 +59,8 @@ def fit(x: np.ndarray, labels: Labels, seed: int) -> Probe:
         labels: of the positions.
         seed: of the order in which the solver takes the rows.
     """
+    from sklearn.exceptions import ConvergenceWarning  # slow to import, and only probes need it
+
     mean, spread = x.mean(axis=0), x.std(axis=0)
     scale = np.where(spread < _LEAST_SPREAD, 0.0, 1.0 / np.maximum(spread, _LEAST_SPREAD)).astype(np.float32)
     x -= mean
@@ -68,16 +72,20 @@ def fit(x: np.ndarray, labels: Labels, seed: int) -> Probe:
     return Probe(Linear(own, (bias - own @ mean).astype(np.float32)), np.abs(weight))
 
 
-def classifier(rows: int, seed: int) -> LogisticRegression:
+def classifier(rows: int, seed: int) -> "LogisticRegression":
     """scikit-learn's classifier with the loss above for so many rows."""
+    from sklearn.linear_model import LogisticRegression
+
     alpha = L1 + 2 * L2
     return LogisticRegression(
         C=1 / (alpha * rows), l1_ratio=L1 / alpha, solver="saga", max_iter=EPOCHS, random_state=seed
     )
 
 
-def regressor() -> ElasticNet:
+def regressor() -> "ElasticNet":
     """scikit-learn's regression with the loss above, which it halves."""
+    from sklearn.linear_model import ElasticNet
+
     alpha = (L1 + 2 * L2) / 2
     return ElasticNet(alpha=alpha, l1_ratio=L1 / (L1 + 2 * L2), max_iter=EPOCHS)
 

@@ -12,8 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from axformer.config import RunConfig
-from axformer.methods.outline import outline_of
-from axformer.methods.progress import Progress
+from axformer.methods.progress import Progress, meter_of
 from axformer.plan.elements import Dimensions, label_of
 from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.reporting.latency import share, without_removal
@@ -59,7 +58,7 @@ Measure = Callable[[Sequence[Trial], bool], Progress]
 
 def measured_by(dimensions: Dimensions, config: RunConfig) -> Measure:
     """The progress of a pass over a local model, computed incrementally for a growing trace."""
-    meter, seen = outline_of(config).meter(dimensions, config), 0
+    meter, seen = meter_of(dimensions, config), 0
 
     def measure(trials: Sequence[Trial], ended: bool) -> Progress:
         nonlocal seen

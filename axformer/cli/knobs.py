@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from axformer.cli.failing import failing
-from axformer.config import ABOUT_METHODS, METHODS
+from axformer.config import METHODS
 from axformer.config.goals import ABOUT_GOALS, config_for, parse_goal, written
 from axformer.config.nearest import or_all
 from axformer.errors import ConfigError
@@ -85,7 +85,10 @@ def _groups(known: KnobsRead) -> Iterator[tuple[str, list[KnobRead]]]:
     if several:
         yield "several methods, which its explanation names", several
     for method in METHODS:
-        yield f"{ABOUT_METHODS[method]} (method={method})", [knob for knob in ordinary if knob.methods == (method,)]
+        yield (
+            f"{METHODS[method].about.title} (method={method})",
+            [knob for knob in ordinary if knob.methods == (method,)],
+        )
     yield "to reproduce the paper's tables or program", [knob for knob in known.knobs if knob.paper_only]
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from axformer.config import ABOUT_METHODS, ABOUT_PRESETS, DEFAULT_PRESET, METHODS, Preset, parse_knob
+from axformer.config import ABOUT_PRESETS, DEFAULT_PRESET, METHODS, Preset, parse_knob
 from axformer.config.goals import ABOUT_GOALS, written
 from axformer.config.nearest import or_all, suggestion
 from axformer.data.columns import Columns
@@ -56,7 +56,7 @@ MethodOption = Annotated[
     str | None,
     typer.Option(
         help="The way to a smaller model, if neither goal nor preset names it: "
-        + "; ".join(f"{name}: {about}" for name, about in ABOUT_METHODS.items())
+        + "; ".join(f"{name}: {kind.about.title}" for name, kind in METHODS.items())
         + ".",
         metavar="METHOD",
         autocompletion=lambda: list(METHODS),

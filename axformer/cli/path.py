@@ -16,7 +16,7 @@ from axformer.cli.options import FormsOption, forms_of
 from axformer.cli.remote import JsonOption, notes, output, print_json, service
 from axformer.cli.words import NOTHING
 from axformer.client import Client, PassPath
-from axformer.config import trains_path, why_applied_otherwise
+from axformer.config import config_class
 from axformer.errors import InputError
 from axformer.plan.elements import label_of
 from axformer.scores.path_costs import Costs, Model, costs_of
@@ -126,11 +126,12 @@ def _how_to_get(source: str, model: Model) -> str:
     if Path(source).is_dir():
         report = json.loads((Path(source) / _REPORT).read_text(encoding="utf-8"))
         knobs, has_train = report["config"], report.get("finetune") is not None or "train" in report.get("names", ())
-        is_trained = trains_path(knobs) and has_train
+        kind = config_class(knobs)
+        is_trained = kind.trains_path(knobs) and has_train
         train = " --train TRAIN" if is_trained and seq else ""
         told = f"axformer apply {source} CHECKPOINT --data DATA --output DIR --upto {seq}{train}"
         is_otherwise, has_new_head = seq and (is_trained or knobs.get("polish")), report.get("head") is not None
-        other = why_applied_otherwise(knobs, has_new_head=has_new_head) if is_otherwise else None
+        other = kind.applied_otherwise(knobs, has_new_head=has_new_head) if is_otherwise else None
         return f"Write it: {told}" if other is None else f"Write one of the same size, {other}: {told}"
     return f"Export it: axformer path {source} --export {seq}"
 

@@ -9,7 +9,7 @@ of x: its context, or its activation. All measurements that methods and repairs 
   sample's loss with respect to a gate on that unit, at 1: its importance (Michel et al., Are Sixteen Heads Really Better than
   One?, 2019) and, squared, the diagonal of the Fisher information (Kwon et al., 2022).
 
-Layer ``l`` has attention block ``2l`` and FFN block ``2l + 1``. Padding is not counted.
+Padding is not counted.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,6 +23,7 @@ from torch import Tensor
 
 from axformer.architectures.base import Architecture, BlockWeights
 from axformer.data.batches import Batch, Samples
+from axformer.plan.blocks import Block, all_blocks
 from axformer.tasks.base import Losses
 
 
@@ -73,17 +74,17 @@ class Signals:
 
     @staticmethod
     def blocks_of(model: Any, architecture: Architecture) -> list[BlockWeights]:
-        """The weights of every block of a model, by its number."""
-        layouts = (architecture.attention, architecture.ffn)
-        return [layout.weights(layer) for layer in architecture.layers(model) for layout in layouts]
+        """The weights of every block of a model, bottom first."""
+        layers = architecture.layers(model)
+        return [architecture.layout(block).weights(layers[block.layer]) for block in all_blocks(len(layers))]
 
     def blocks(self) -> list[BlockWeights]:
-        """The weights of every block, by its number."""
+        """The weights of every block, bottom first."""
         return self.blocks_of(self._model, self._architecture)
 
-    def units(self, block: int) -> int:
-        """Number of heads or neurons of a block."""
-        return self._dimensions.intermediate_size if block % 2 else self._dimensions.heads
+    def units(self, number: int) -> int:
+        """Number of heads or neurons of the block with a number."""
+        return Block.at(number).size(self._dimensions)
 
     @torch.inference_mode()
     def moments(self) -> list[Moments]:

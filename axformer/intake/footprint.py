@@ -83,8 +83,8 @@ def least(sizes: Sizes, data_bytes: int, work: Work, batch_tokens: int, *, on_gp
     weights, layers = FLOAT32 * sizes.parameters, FLOAT32 * sizes.layer_parameters
     batch_of = min(config.batch_tokens or batch_tokens, _tokens(data_bytes))
     batch = _batch_bytes(sizes, batch_of)
-    fitting = _fitting(sizes, _tokens(data_bytes)) if config.is_refitted else 0
-    sensitivity = _sensitivity(sizes, batch_of) if config.takes_gradients or work.takes_gradients else 0
+    fitting = _fitting(sizes, _tokens(data_bytes)) if config.needs.fitting else 0
+    sensitivity = _sensitivity(sizes, batch_of) if config.needs.gradients or work.takes_gradients else 0
     searching = weights + _copies(sizes, config, on_gpu=on_gpu) + batch + max(fitting, sensitivity)
     # The copy is whole until surgery, and only parameters in layers are ever removed.
     publishing = weights + max(weights, weights - layers + batch) + weights - layers
@@ -144,11 +144,11 @@ def _training(sizes: Sizes, work: Work) -> int:
     What is trained lacks the layers that the knobs name; what else it lacks is not known yet, and the first model that a
     method trains is nearly whole.
     """
-    if work.training is None and not work.config.polish_epochs:
+    if work.training is None and not work.config.needs.polish:
         return 0
     settings = work.training or FinetuneSettings()
     layers, others = sizes.dimensions.layers, sizes.parameters - sizes.layer_parameters
-    left = max(layers - (0 if work.has_new_head else work.config.dropped_before_training), 0)
+    left = max(layers - (0 if work.has_new_head else work.config.needs.drops), 0)
     free = left - sum(layer < layers for layer in settings.frozen_layers())
     trained = sizes.layer_parameters * max(free, 0) // layers + (0 if settings.freeze_embeddings else others)
     return FLOAT32 * (sizes.parameters + others + sizes.layer_parameters * left // layers + TRAINED * trained)

@@ -1,13 +1,15 @@
 """What a run has decided so far: its trials, and what follows from them."""
 
+from collections.abc import Mapping, Sequence
+
 from axformer.config import RunConfig
 from axformer.methods.confirmation import MeasuredPath, note_of
-from axformer.methods.path_report import path_report
 from axformer.methods.targets import Targets
 from axformer.plan.elements import Dimensions
 from axformer.plan.path import Point, points_of
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial
+from axformer.scores.confidence import Figures
 from axformer.wire.report import PathPoint
 from axformer.wire.verdicts import Certificate
 
@@ -27,7 +29,7 @@ class Decisions:
     @property
     def points(self) -> list[Point]:
         """The models on the path, the untouched one first; empty before the first trial."""
-        kept, refits = self._config.attention_kept, self._config.is_refitted
+        kept, refits = self._config.attention_kept, self._config.needs.fitting
         return points_of(self.trace, self._dimensions, kept, keeps_bias=refits) if self.trace else []
 
     @property
@@ -57,3 +59,35 @@ class Decisions:
             return path_report(self.measured.points, self.measured.figures, self.measured.kept, self.targets)
         points = self.points
         return path_report(points, [{} for _ in points], len(points) - 1, self.targets)
+
+
+def path_report(
+    points: Sequence[Point], figures: Sequence[Mapping[str, Figures]], kept: int, targets: Targets
+) -> list[PathPoint]:
+    """Describe every point.
+
+    Args:
+        figures: figures of each point by data set; empty mappings where nothing was measured.
+        kept: index of the point that is kept.
+        targets: counts parameters and operations.
+    """
+    report = []
+    for index, (point, measured) in enumerate(zip(points, figures, strict=True)):
+        estimate = targets.estimate(point.plan)
+        report.append(
+            PathPoint(
+                seq=point.seq,
+                element=point.element,
+                loss=point.loss,
+                deciding=None if point.figures is None else point.figures.metrics,
+                confirming=measured.get("confirming"),
+                test=measured.get("test"),
+                parameters=targets.parameters(point.plan),
+                encoder_parameters=targets.encoder_parameters(point.plan),
+                operations=estimate.operations,
+                encoder_operations=targets.encoder_operations(point.plan),
+                estimated_speedup=estimate.estimated_speedup,
+                kept=index == kept,
+            )
+        )
+    return report

@@ -29,7 +29,7 @@ def polish_training(calibration: DataSet, checkpoint: Checkpoint, config: RunCon
     Raises:
         ConfigError: models of this task, or on this device, cannot be trained here.
     """
-    task, epochs = checkpoint.task.name, config.polish_epochs
+    task, epochs = checkpoint.task.name, config.needs.polish
     if task in FIXED_MASKS:
         raise ConfigError(
             f"polish={epochs}: models of the task '{task}' cannot be trained here, since their data is encoded with fixed "

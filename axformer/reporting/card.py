@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from axformer.config import DEFAULT_METHOD, defaults_beside, method_of, trains_path, why_applied_otherwise
+from axformer.config import config_class, defaults_beside
 from axformer.drawing.curve import describe_path
 from axformer.drawing.picture import describe_plan
 from axformer.plan.elements import Dimensions, parse
@@ -14,7 +14,7 @@ from axformer.reporting.deploy_table import deployables
 from axformer.reporting.findings import limit_of
 from axformer.reporting.first_look import first_look_of
 from axformer.reporting.latency import without_removal
-from axformer.reporting.rendering import passage, render
+from axformer.reporting.rendering import passage, passage_from, render
 from axformer.reporting.sources import PAPER
 from axformer.reporting.table import Table
 from axformer.scores.confidence import CONFIDENCE, first_metric
@@ -48,7 +48,7 @@ def write_card(report: Report, plan: PlanFile, dimensions: Dimensions, loading: 
         **values,
         metadata=metadata(report, loading),
         limit=limit_of(report),
-        nothing_met=passage("nothing_met", report.config, method_of(report.config) == DEFAULT_METHOD),
+        nothing_met=passage_from(config_class(report.config).about.nothing_met, config=report.config),
         loading=loading,
         command=None if run is None or run.checkpoint.uri == IN_MEMORY else command(run),
         source=plan.source,
@@ -64,12 +64,11 @@ def write_card(report: Report, plan: PlanFile, dimensions: Dimensions, loading: 
 def shown(report: Report, plan: Plan, dimensions: Dimensions, loading: Loading) -> dict[str, Any]:
     """The values that the templates of card and page share, by name."""
     assert report.finding is not None, "new reports have one"
-    method = method_of(report.config)
     return {
         "report": report,
         "title": _title(report),
         "name": name_of_model(report),
-        "made": " ".join([_made(report, method), *_of_new_head(report)]),
+        "made": " ".join([_made(report), *_of_new_head(report)]),
         "by_layer": by_layer(plan, dimensions) if len(report.removed) > MOST_NAMED else None,
         "finding": report.finding,
         "is_bad": report.finding.verdict in (Judgement.NO_RELIABLE_GAIN, Judgement.LOSS),
@@ -93,10 +92,12 @@ def shown(report: Report, plan: Plan, dimensions: Dimensions, loading: Loading) 
     }
 
 
-def _made(report: Report, method: str) -> str:
+def _made(report: Report) -> str:
     """How the model was made from the untouched one."""
     is_unchanged = not report.removed and not report.hard_attention and report.finetune is None
-    return passage("made_unchanged") if is_unchanged else passage(f"made_{method}", report, PAPER)
+    if is_unchanged:
+        return passage("made_unchanged")
+    return passage_from(config_class(report.config).about.made, report=report, paper=PAPER)
 
 
 def _of_new_head(report: Report) -> list[str]:
@@ -151,10 +152,11 @@ def _path(report: Report) -> str | None:
         return None
     confirming = report.data.get("confirming")
     metric = "" if report.base.confirming is None else first_metric(report.base.confirming).replace("_", " ")
-    best = _best_seen(report) if method_of(report.config) == "rank" else None
-    is_trained = trains_path(report.config) and _has_train(report)
+    method = config_class(report.config)
+    best = _best_seen(report) if method.about.reports_best else None
+    is_trained = method.trains_path(report.config) and _has_train(report)
     is_otherwise = is_trained or report.config.get("polish")
-    other = why_applied_otherwise(report.config, has_new_head=report.head is not None) if is_otherwise else None
+    other = method.applied_otherwise(report.config, has_new_head=report.head is not None) if is_otherwise else None
     return passage("path", report, confirming, metric, report.certificate, limit_of(report), best, is_trained, other)
 
 

@@ -5,6 +5,7 @@ import re
 
 from huggingface_hub import EvalResult, ModelCardData
 
+from axformer.config import method_of
 from axformer.reporting.card_forms import Loading
 from axformer.reporting.deploy_table import TITLES
 from axformer.wire.report import Report
@@ -57,7 +58,7 @@ def metadata(report: Report, loading: Loading) -> str:
         metrics=sorted(names - {"loss"}) or None,
         model_name=name_of_model(report),
         pipeline_tag=loading.tag,
-        tags=["axformer", report.config.get("method", "axformer")],
+        tags=["axformer", method_of(report.config)],
     )
     return str(data.to_yaml())
 

@@ -3,16 +3,17 @@
 from collections.abc import Sequence
 
 from axformer.drawing.heatmap import Heatmap, heatmap
-from axformer.methods.compress.sizes import are_levels_of, sizes_of
+from axformer.plan.blocks import Block, BlockKind, all_blocks
 from axformer.plan.elements import Dimensions
-from axformer.plan.plan import Plan, kept_neurons
+from axformer.plan.levels import are_levels_of, sizes_of
+from axformer.plan.plan import Plan
 from axformer.plan.trial import BlockLevels, Trial
 
 _WEAKEST = 1e-4
 """Divergences below this share of the largest look alike: they cost nothing beside it."""
 _MILLI = 1000.0
-_KINDS = (("attention", "heads"), ("FFN", "neurons"))
-"""The blocks of a layer in their order, and their units."""
+_NAMES = {BlockKind.ATTENTION: ("attention", "heads"), BlockKind.FFN: ("FFN", "neurons")}
+"""What blocks and their units are called."""
 
 
 def level_pictures(trace: Sequence[Trial], plan: Plan, dimensions: Dimensions) -> list[str]:
@@ -26,18 +27,22 @@ def level_pictures(trace: Sequence[Trial], plan: Plan, dimensions: Dimensions) -
     levels = next((trial.levels for trial in trace if trial.levels is not None), None)
     if levels is None or not are_levels_of(levels, dimensions):
         return []
-    return [_picture(levels[part::2], plan, dimensions, part) for part in range(len(_KINDS))]
+    blocks = list(zip(all_blocks(dimensions.layers), levels, strict=True))
+    return [
+        _picture([measured for block, measured in blocks if block.kind is kind], plan, dimensions, kind)
+        for kind in BlockKind
+    ]
 
 
-def _picture(levels: Sequence[BlockLevels], plan: Plan, dimensions: Dimensions, part: int) -> str:
-    (kind, units), sizes = _KINDS[part], sizes_of(part, dimensions)
+def _picture(levels: Sequence[BlockLevels], plan: Plan, dimensions: Dimensions, kind: BlockKind) -> str:
+    (name, units), sizes = _NAMES[kind], sizes_of(Block(0, kind), dimensions)
     values = [[_MILLI * divergence for divergence in block.divergences] for block in levels]
     most = max(map(max, values))
     top_down = list(range(len(levels)))[::-1]
-    kept = [len(layer.heads) if part == 0 else len(kept_neurons(layer)) for layer in plan.layers]
+    kept = [len(Block(layer, kind).units(plan)) for layer in range(len(plan.layers))]
     matrix = Heatmap(
         f"levels-{units}",
-        f"What each {kind} block would cost at each size",
+        f"What each {name} block would cost at each size",
         [
             "divergence of the predictions in thousandths of a nat, this block alone cut; colours are logarithmic",
             "framed: what was kept",

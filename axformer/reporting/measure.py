@@ -16,7 +16,7 @@ from axformer.forms.kinds import COMPACT
 from axformer.forms.memory import device_peak_bytes, peak_bytes
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
-from axformer.methods.outline import outline_of
+from axformer.methods.progress import meter_of
 from axformer.methods.targets import Targets
 from axformer.model.compact import untouched
 from axformer.model.number_format import computing_in, name_of
@@ -162,7 +162,7 @@ def make_report(
         trials=len(outcome.trace),
         seconds=outcome.trace[-1].seconds,
         path=[_with_latency(point, latency.before) for point in outcome.path],
-        work=_work(outcome.trace, config, str(base.device)),
+        work=_work(outcome.trace, config, checkpoint),
         finetune=outcome.finetune,
         refit=outcome.refit,
         config=config.model_dump(mode="json"),
@@ -278,11 +278,13 @@ def _bytes_of_compact(forms: Sequence[Form | NotMade]) -> int:
     return next(form.bytes for form in forms if isinstance(form, Form) and form.name == COMPACT)
 
 
-def _work(trace: Sequence[Trial], config: RunConfig, device: str) -> Work:
+def _work(trace: Sequence[Trial], config: RunConfig, checkpoint: Checkpoint) -> Work:
+    meter, device = meter_of(checkpoint.dimensions, config), str(checkpoint.model.device)
+    meter.add(trace)
     return Work(
         trials_by_precision=dict(Counter(trial.precision for trial in trace)),
         decided_early=sum(trial.loss_is_bound for trial in trace),
-        refused_by_safeguard=outline_of(config).refused_by_safeguard(trace, config),
+        refused_by_safeguard=meter.refused_by_safeguard,
         largest_loss_band=max(trial.loss_band for trial in trace),
         peak_bytes=peak_bytes(),
         device_peak_bytes=device_peak_bytes(device),

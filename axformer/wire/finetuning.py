@@ -155,7 +155,7 @@ def defaults_of(method: str, head: NewHead | None) -> Mapping[str, Any]:
     """A run's own defaults of the settings: those of a new head where there is one, else those of its method."""
     if head is not None:
         return HEAD_DEFAULTS
-    return METHODS[method].finetune_defaults if method in METHODS else {}
+    return METHODS[method].about.finetune_defaults if method in METHODS else {}
 
 
 def check_head(new: NewHead, settings: FinetuneSettings, *, has_train: bool, is_taught_too: bool = False) -> None:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, ValidationError
 
-from axformer.config import AnyConfig, Preset, make_config, parse_knob, usual_preset
+from axformer.config import Preset, RunConfig, make_config, parse_knob, usual_preset
 from axformer.config.goals import config_for, parse_goal
 from axformer.config.nearest import or_all
 from axformer.errors import ConfigError, reason_of
@@ -84,7 +84,7 @@ class Run(Schema):
             forms=[name for name in FORMS if name in self.forms or name in usual_forms()],
         )
 
-    def _chosen(self) -> tuple[Preset, AnyConfig]:
+    def _chosen(self) -> tuple[Preset, RunConfig]:
         """The preset and the knobs that goal, preset and config ask for."""
         if self.goal is None:
             with _field("config"):
@@ -99,13 +99,10 @@ class Run(Schema):
         with _field("config"):
             return config_for(goal, self.config)
 
-    def _training(self, config: AnyConfig) -> FinetuneSettings | None:
+    def _training(self, config: RunConfig) -> FinetuneSettings | None:
         """Every setting of the training; None without one."""
         has_train = self.train is not None
-        if has_train and config.why_not_trained is not None:
-            raise ConfigError(f"{config.why_not_trained}; give these rows as calibrate instead of train", "train")
-        if not has_train and config.why_training is not None:
-            raise ConfigError(f"{config.why_training}, and there is no training data; give train too", "config")
+        config.check_training(has_train=has_train)
         with _field("finetune"):
             settings = completed(self.finetune, defaults_of(config.method, self.head))
         if self.head is not None:
@@ -154,7 +151,7 @@ class SettledRun(Schema):
         return self.model_copy(update={"run": self.run.located(uris)})
 
     @property
-    def knobs(self) -> AnyConfig:
+    def knobs(self) -> RunConfig:
         """The knobs.
 
         Raises:

@@ -3,6 +3,7 @@
 ``make families`` runs these and writes ``docs/families.md`` from their outcomes.
 """
 
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,8 @@ DROPPED = some_plan(3).dropping((1, 3))
 RELATIVE = {"deberta-v2", "llama", "modernbert", "qwen3", "xlnet"}
 """Families that count positions relative to each other: nothing breaks when an input is longer than they are meant for."""
 families = pytest.mark.parametrize("family", sorted(ARCHITECTURES))
-cases = pytest.mark.parametrize("case", all_cases(), ids=str)
+cases = pytest.mark.parametrize("case", all_cases(), ids=str, scope="module")
+"""With this scope all laws of one case come one after another, and share its models."""
 
 
 def plain(case: Case) -> PlainEvaluator:
@@ -60,10 +62,16 @@ def small_model(checkpoint: Checkpoint, plan: Plan) -> Any:
     return compact(checkpoint.model, checkpoint.architecture, plan)
 
 
+@lru_cache(maxsize=len(PLANS) + 2)
+def shared_model(case: Case, plan: Plan) -> Any:
+    """A small model that tests only read."""
+    return small_model(checkpoint_of(case), plan)
+
+
 @cases
 def test_masked_equals_removed(case: Case) -> None:
     for plan in (*PLANS, DROPPED):
-        removed = losses(small_model(checkpoint_of(case), plan), case)
+        removed = losses(shared_model(case, plan), case)
         torch.testing.assert_close(removed, plain(case).losses(plan), rtol=1e-5, atol=1e-5)
 
 
@@ -130,7 +138,7 @@ def test_parameters_are_counted(case: Case) -> None:
     checkpoint = checkpoint_of(case)
     count = ParameterCount(checkpoint.model, checkpoint.architecture)
     for plan in (FULL, *PLANS, DROPPED):
-        small = small_model(checkpoint, plan)
+        small = shared_model(case, plan)
         assert count.left(plan) == sum(parameter.numel() for parameter in small.parameters())
 
 
@@ -138,7 +146,7 @@ def test_parameters_are_counted(case: Case) -> None:
 def test_keeping_everything_changes_nothing(case: Case) -> None:
     expected = losses(stock_model(case), case)
     torch.testing.assert_close(plain(case).losses(FULL), expected, rtol=1e-5, atol=1e-5)
-    torch.testing.assert_close(losses(small_model(checkpoint_of(case), FULL), case), expected, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(losses(shared_model(case, FULL), case), expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("case", [case for case in all_cases() if architecture_of(case.family).int8], ids=str)

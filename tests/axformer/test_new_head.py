@@ -1,10 +1,7 @@
 """Base models with a new head: trained first, kept as the untouched model, and the same bytes whatever interrupts it."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -32,6 +29,7 @@ from axformer.surroundings import Surroundings
 from axformer.wire.finetuning import make_settings
 from axformer.wire.heads import NewHead, parse_head
 from tests.family_cases import SETTINGS, Case, all_cases, stock_model
+from tests.forked import forked_interpreter
 from tests.runs import open_run
 from tests.tiny_families import tiny_family_config, tiny_family_model, tiny_family_tokenizer
 from tests.tiny_models import save_tiny_checkpoint, tiny_rows, write_rows
@@ -146,11 +144,7 @@ def test_the_trained_model_knows_its_classes_and_has_learned(files: Path) -> Non
 
 
 def test_a_killed_training_goes_on_and_ends_with_the_same_bytes(files: Path, tmp_path: Path) -> None:
-    killed = subprocess.run(
-        [sys.executable, "-c", KILLED, str(files), str(tmp_path)],
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(Path.cwd())},
-    )
+    killed = forked_interpreter(["-c", KILLED, str(files), str(tmp_path)])
     assert killed.returncode == -signal.SIGKILL
     steps: list[int] = []
     run = opened(files, Surroundings(tmp_path, on_step=lambda step: steps.append(step.done)))

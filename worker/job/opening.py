@@ -3,7 +3,6 @@
 from contextlib import ExitStack
 from functools import partial
 
-from axformer.methods.outline import outline_of
 from axformer.wire.analyses import AnalysisRun
 from axformer.wire.kinds import JobKind
 from axformer.wire.names import says_nothing, shown_name
@@ -76,7 +75,7 @@ def _has_trained(job: Job, settled: SettledRun | None) -> bool:
     progress, config = job.progress or {}, settled.knobs
     if settled.run.head is not None:
         return bool(progress)  # there is none before the training of the head has told of a step
-    if config.polish_epochs or (settled.run.train is not None and outline_of(config).trains_each(config)):
+    if config.needs.polish or (settled.run.train is not None and config.needs.trains_each):
         return bool(progress.get("done"))
     step = progress.get("step")
     return step is not None and step["name"] == StepName.TRAINING

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from axformer.config import RunConfig
-from axformer.methods.outline import outline_of
+from axformer.methods.progress import meter_of
 from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Trial, Verdict
 from axformer.wire.run import SettledRun
@@ -68,7 +68,7 @@ class Recorder:
         self._stored = stored
         self._inputs = dict(inputs)
         self._first_look = first_look
-        self._meter = outline_of(config).meter(dimensions, config)
+        self._meter = meter_of(dimensions, config)
         self._speed = speed
         self._batch = batch
         self._batch_seconds = batch_seconds

@@ -23,7 +23,7 @@ from api.services import jobs, posting, uploads
 from api.services.inputs.checkpoint import look_at_checkpoint
 from api.services.inputs.contents import Contents, UnreadableError
 from api.services.inputs.look import Seen, look_at_inputs, names_of
-from axformer.config import ABOUT_METHODS, ABOUT_PRESETS, Preset, make_config
+from axformer.config import ABOUT_PRESETS, METHODS, Preset, make_config
 from axformer.config.goals import ABOUT_GOALS, GoalName, config_for, parse_goal, written
 from axformer.wire.finetuning import FinetuneSettings
 from axformer.wire.heads import HEAD_TASKS
@@ -186,7 +186,7 @@ def _shown(value: Any) -> str:
 
 
 _USUAL = _usual_values()
-_OF_METHODS: dict[tuple[str, ...], str] = {(method,): f"Of {about}" for method, about in ABOUT_METHODS.items()}
+_OF_METHODS: dict[tuple[str, ...], str] = {(method,): f"Of {kind.about.title}" for method, kind in METHODS.items()}
 _OF_ALL, _OF_THE_PAPER = "Of every method", "Only to reproduce the paper's tables"
 
 

@@ -4,28 +4,35 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import nullcontext
 
 from axformer.config import PassConfig
+from axformer.errors import ConfigError
+from axformer.intake.checkpoint import Checkpoint
 from axformer.methods.axformer.algorithm import search
-from axformer.methods.axformer.metric_limit import MetricLimit
+from axformer.methods.axformer.judge import MetricLimit
 from axformer.methods.axformer.ordering import inspection_order
-from axformer.methods.base import Extras, Ground
-from axformer.methods.rank.ranking import Scores
-from axformer.methods.rank.scores import Ranked, owners_of, scores_of
-from axformer.plan.elements import Dimensions, Element, neuron_group
+from axformer.methods.base import Ground, Method
+from axformer.plan.blocks import Block, BlockKind
+from axformer.plan.elements import Element, neuron_group
 from axformer.plan.trial import Trial
 from axformer.repair.local import LocalFits
+from axformer.repair.refit import can_refit
+from axformer.scores.importance import Ranked, owners_of, scores_of
+from axformer.scores.ranking import Scores
 from axformer.wire.steps import Counter, StepName
 
 
-class AxFormer:
+class AxFormer(Method):
     """Hierarchical greedy removal with selective hard attention (Nagarajan et al., AxFormer, Algorithm 1)."""
 
-    name = "axformer"
     fits = LocalFits
-    extras = Extras()
 
-    def check(self, config: PassConfig, dimensions: Dimensions) -> None:
-        """Check that the order names blocks of the model."""
-        inspection_order(dimensions, config)
+    def check(self, config: PassConfig, checkpoint: Checkpoint) -> None:
+        """Check that the order names blocks of the model, and that each layer has weights of its own if they are fitted."""
+        inspection_order(checkpoint.dimensions, config)
+        if config.refit and not can_refit(checkpoint.model, checkpoint.architecture):
+            raise ConfigError(
+                f"knob refit=true: the layers of models of type '{checkpoint.architecture.model_type}' share their weights, "
+                "which cannot be fitted to one layer; leave refit out"
+            )
 
     def trials(self, ground: Ground, replay: Sequence[Trial]) -> Generator[Trial, None, None]:
         """Run the pass."""
@@ -33,7 +40,7 @@ class AxFormer:
         if config.within_points is not None and config.trades_within_points:
             recording = ground.untouched.recording
             limit = MetricLimit(ground.checkpoint.task, ground.samples, config.within_points, recording)
-        scores = _importance(ground) if config.takes_gradients else None
+        scores = _importance(ground) if config.needs.gradients else None
         with ground.untouched.evaluators(recorded=limit is not None) as (evaluator, screen):
             yield from search(
                 evaluator,
@@ -44,7 +51,9 @@ class AxFormer:
                 screen=screen,
                 metric_limit=limit,
                 ranked_groups=_ranked_groups(ground, config, scores),
-                importance=None if scores is None else [float(scores[block].sum()) for block in sorted(scores)],
+                importance=None
+                if scores is None
+                else {block.element: float(values.sum()) for block, values in scores.items()},
                 replay=replay,
                 clock=ground.surroundings.clock,
             )
@@ -66,7 +75,7 @@ def _ranked_groups(ground: Ground, config: PassConfig, scores: Scores | None) ->
     size, fits = config.group_size(ground.dimensions.intermediate_size), ground.refits
 
     def groups_of(layer: int) -> list[Element]:
-        block = 2 * layer + 1
+        block = Block(layer, BlockKind.FFN)
         if isinstance(fits, LocalFits):
             order = fits.order(block).units
         else:

@@ -3,7 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from axformer.config import PassConfig
+from axformer.config import PassConfig, Safeguard
+from axformer.methods.axformer.acceptance import was_refused
 from axformer.methods.axformer.ordering import inspection_order
 from axformer.methods.progress import Progress
 from axformer.plan.elements import (
@@ -38,7 +39,7 @@ def parts_of(element: Element, dimensions: Dimensions, config: PassConfig) -> li
 
 
 class PassMeter:
-    """Computes the progress of a pass as its trials arrive, at a cost that does not grow."""
+    """The meter of a pass; see :class:`axformer.methods.progress.Meter`."""
 
     def __init__(self, dimensions: Dimensions, config: PassConfig) -> None:
         """
@@ -46,6 +47,8 @@ class PassMeter:
             dimensions: of the model.
             config: the knobs.
         """
+        self.longest = 1 + (1 + len(config.trade_shares)) * _most_trials(dimensions, config)
+        self._refused = 0
         self._dimensions = dimensions
         self._config = config
         self._opening = _opening(dimensions, config)
@@ -69,6 +72,7 @@ class PassMeter:
         """Add the next trials."""
         for trial in trials:
             self._add(trial)
+            self._refused += was_refused(trial, self._config)
 
     def progress(self, *, ended: bool = False) -> Progress:
         """The progress of the run.
@@ -80,6 +84,11 @@ class PassMeter:
         known = done if ended else self._known()
         left = (known - done) * seconds / done if done else None
         return Progress(done=done, known=known, seconds=seconds, seconds_left=left)
+
+    @property
+    def refused_by_safeguard(self) -> int | None:
+        """How many trials the rule would have accepted and the safeguard refused; None without a safeguard."""
+        return None if self._config.safeguard is Safeguard.NONE else self._refused
 
     def _add(self, trial: Trial) -> None:
         self._count += 1
@@ -95,7 +104,7 @@ class PassMeter:
             self._parts += self._parts_left(element)
         elif trial.verdict is Verdict.ACCEPT:
             self._plan = self._plan.apply(
-                element, top_k=self._config.attention_top_k, keeps_bias=self._config.is_refitted
+                element, top_k=self._config.attention_top_k, keeps_bias=self._config.needs.fitting
             )
             self._groups_gone[element.layer] += element.kind is ElementKind.NEURONS
 
@@ -105,7 +114,7 @@ class PassMeter:
             self._config.has_ranked_groups and element.kind is ElementKind.FFN
         ):  # which neurons a group holds goes by the data
             return len(parts) - self._groups_gone[element.layer]
-        return sum(self._plan.holds(part, keeps_bias=self._config.is_refitted) for part in parts)
+        return sum(self._plan.holds(part, keeps_bias=self._config.needs.fitting) for part in parts)
 
     def _known(self) -> int:
         """Trials that are done or known to come if the pass runs to its end."""
@@ -120,7 +129,7 @@ class PassMeter:
         self._last_index = index
 
     def _blocks_left(self) -> int:
-        return sum(self._plan.holds(block, keeps_bias=self._config.is_refitted) for block in self._blocks)
+        return sum(self._plan.holds(block, keeps_bias=self._config.needs.fitting) for block in self._blocks)
 
 
 def _most_trials(dimensions: Dimensions, config: PassConfig) -> int:
@@ -132,11 +141,6 @@ def _most_trials(dimensions: Dimensions, config: PassConfig) -> int:
         - 1
         + sum(inspected[part.kind] * _tree(part, dimensions, config) for part in examples)
     )
-
-
-def longest_trace(dimensions: Dimensions, config: PassConfig) -> int:
-    """The most trials of a pass: the untouched model, and every part of every block in each round."""
-    return 1 + (1 + len(config.trade_shares)) * _most_trials(dimensions, config)
 
 
 def _tree(element: Element, dimensions: Dimensions, config: PassConfig) -> int:

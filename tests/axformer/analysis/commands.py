@@ -8,7 +8,7 @@ from typer.main import get_command
 
 from axformer.cli.main import app
 from axformer.cli.options import RunOptions
-from axformer.config import AnyConfig
+from axformer.config import RunConfig
 
 
 def parsed(command: str) -> dict[str, Any]:
@@ -19,7 +19,7 @@ def parsed(command: str) -> dict[str, Any]:
     return {"command": found.name, **found.make_context(found.name, rest).params}
 
 
-def config_of(arguments: dict[str, Any]) -> AnyConfig:
+def config_of(arguments: dict[str, Any]) -> RunConfig:
     """The knobs of a parsed ``axformer prune``."""
     names = {field.name for field in fields(RunOptions)}
     return RunOptions(**{name: value for name, value in arguments.items() if name in names}).run().settled().knobs

@@ -97,8 +97,9 @@ def test_a_model_has_not_drifted_from_itself() -> None:
 def test_the_importance_of_a_layers_heads_sums_to_one_and_is_that_of_ranked_pruning() -> None:
     from contextlib import nullcontext
 
-    from axformer.methods.rank.ranking import normalised
-    from axformer.methods.rank.scores import Ranked, owners_of, scores_of
+    from axformer.plan.blocks import Block, BlockKind
+    from axformer.scores.importance import Ranked, owners_of, scores_of
+    from axformer.scores.ranking import normalised
 
     inputs = inputs_of(Case("bert", "question_answering"))
     heads = carry_out(inputs, Wanted(["heads"])).reports.heads
@@ -108,7 +109,7 @@ def test_the_importance_of_a_layers_heads_sums_to_one_and_is_that_of_ranked_prun
     scores = normalised(scores_of("taylor", ranked), "l1")
     for layer, row in enumerate(heads.importance):
         assert sum(row) == pytest.approx(1)
-        assert row == pytest.approx(scores[2 * layer], rel=1e-4)
+        assert row == pytest.approx(scores[Block(layer, BlockKind.ATTENTION)], rel=1e-4)
     assert [kept.removed for kept in heads.curve][:: len(heads.curve) - 1] == [0.0, 1.0]
 
 

@@ -129,7 +129,7 @@ def test_a_trained_model_has_it_with_its_own_weights(tmp_path: Path) -> None:
 def test_a_fitted_model_has_it_with_its_fitted_weights() -> None:
     checkpoint, samples, plan = checkpoint_of(BERT), data_of(BERT).samples, FULL.dropping((1,))
     fits = refit_plan(checkpoint.model, checkpoint.architecture, samples, plan)
-    assert sorted(fits) == [4, 5, 6, 7], "the blocks above the dropped layer"
+    assert [block.number for block in sorted(fits)] == [4, 5, 6, 7], "the blocks above the dropped layer"
     small = compact(checkpoint.model, checkpoint.architecture, plan)
     before = predict(small, checkpoint.task, samples).losses
     apply_refit(small, checkpoint.architecture, plan, fits)

@@ -223,10 +223,10 @@ def test_the_command_tells_tokens_for_each_unknown_also_where_only_biases_were_f
 @pytest.mark.parametrize(
     ("knobs", "message"),
     [
-        ({}, "--calibrate: method=axformer fits no weights without refit=true, so nothing is calibrated; leave it out"),
+        ({}, "calibrate is data to fit weights on, and method=axformer fits none without refit=true; leave it out"),
         (
             {**COMPRESS, "repair": "none", "leaving": "magnitude"},
-            "repair=none, leaving=magnitude and without polish no weights are",
+            "method=compress fits none without repair=refit",
         ),
     ],
 )

@@ -27,12 +27,13 @@ from axformer.forms.form import Form
 from axformer.forms.kinds import KINDS
 from axformer.intake.checkpoint import from_memory, load_checkpoint
 from axformer.intake.dataset import DataSource, prepare
-from axformer.methods.compress.allocation import Choice, allocate
-from axformer.methods.compress.sizes import MULTIPLE, measured_sizes, sizes_of
+from axformer.methods.compress.method import Choice, allocate
 from axformer.methods.compress.table import curve
-from axformer.methods.outline import outline_of
+from axformer.methods.progress import meter_of
 from axformer.model.number_format import cast
+from axformer.plan.blocks import Block, blocks_of_layer
 from axformer.plan.elements import Dimensions, encoder_share
+from axformer.plan.levels import MULTIPLE, measured_sizes, sizes_of
 from axformer.plan.path import Stop
 from axformer.plan.plan import Plan, PlanFile, PlanSource, read_plan_file, said_repaired
 from axformer.plan.trial import Trial
@@ -87,12 +88,12 @@ def test_the_curve_goes_through_what_was_measured_and_never_falls(measured: list
 @given(st.integers(1, 64), st.integers(1, 5000))
 def test_measured_sizes_are_some_of_all(heads: int, neurons: int) -> None:
     dimensions = Dimensions(layers=1, heads=heads, hidden_size=8, intermediate_size=neurons)
-    for block in (0, 1):
+    for block in blocks_of_layer(0):
         sizes = sizes_of(block, dimensions)
         assert sizes == sorted(set(sizes), reverse=True)
-        assert (sizes[0], sizes[-1]) == (neurons if block else heads, 0)
+        assert (sizes[0], sizes[-1]) == (block.size(dimensions), 0)
         assert set(measured_sizes(sizes)) <= set(sizes[1:])
-        if block and neurons >= 20 * MULTIPLE:
+        if block.is_ffn and neurons >= 20 * MULTIPLE:
             assert all(size % MULTIPLE == 0 for size in sizes[1:])
 
 
@@ -133,7 +134,7 @@ def test_a_speed_is_reached_beside_a_vocabulary_if_it_can_be(wanted: int, is_rea
     data = prepare(data_of(Case("gpt2", "causal_lm")).rows, checkpoint, config)
     run, resumed = (PruningRun(checkpoint, data, None, config) for _ in range(2))
     trials, targets = list(run.trials()), run.decisions.targets
-    assert len(trials) <= outline_of(config).longest_trace(run.dimensions, config)
+    assert len(trials) <= meter_of(run.dimensions, config).longest
     assert targets.is_reached(run.plan) == is_reached
     least = targets.operations(targets.full) - targets.encoder_operations(targets.full)
     assert (targets.operations(targets.full) / least > wanted) == is_reached, "the vocabulary alone tells"
@@ -162,7 +163,7 @@ def test_a_resumed_run_takes_the_level_table_from_its_trace() -> None:
 
 def test_the_time_left_is_that_of_budgets_without_the_table() -> None:
     config, left = make_config("paper", {**ALL, "budgets": [0.9, 0.8, 0.7, 0.6, 0.5]}), []
-    meter = outline_of(config).meter(DIMENSIONS, config)
+    meter = meter_of(DIMENSIONS, config)
     for seconds in (2.0, 62.0, 67.0, 71.0):
         meter.add([Trial.model_construct(seconds=seconds)])
         left.append(meter.progress().seconds_left)
@@ -284,9 +285,9 @@ def test_diff_knows_fitted_weights(tmp_path: Path) -> None:
     invoke = partial(CliRunner().invoke, app)
     same = invoke(["diff", str(tmp_path / "one"), str(tmp_path / "other")])
     assert (same.exit_code, same.output) == (0, "The plans leave the same model.\n")
-    fit = fits[1]
+    fit = fits[Block.at(1)]
     assert fit.bias is not None
-    write_refit({**fits, 1: replace(fit, bias=fit.bias + 1)}, tmp_path / "other")
+    write_refit({**fits, Block.at(1): replace(fit, bias=fit.bias + 1)}, tmp_path / "other")
     (found,) = json.loads(invoke(["diff", "--json", str(tmp_path / "one"), str(tmp_path / "other")]).output)
     assert (found["layer"], found["part"]) == (0, "ffn weights")
     plain = tmp_path / "plain.json"

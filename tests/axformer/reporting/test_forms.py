@@ -20,7 +20,7 @@ from axformer.forms.selfcheck import check_inputs
 from axformer.forms.whole import load as load_whole
 from axformer.intake.checkpoint import load_checkpoint
 from axformer.intake.dataset import prepare
-from axformer.methods.path_report import path_report
+from axformer.methods.decisions import path_report
 from axformer.methods.targets import Targets
 from axformer.model.operations import Operations
 from axformer.model.parameters import ParameterCount

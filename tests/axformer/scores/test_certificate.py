@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import bootstrap
 
-from axformer.scores.certificate import before_training, certify
-from axformer.scores.fixed_sequence import in_sequence
+from axformer.scores.certificate import before_training, certify, in_sequence
 from axformer.scores.paired_tests import (
     ALPHA,
     FEWEST_ROWS,

@@ -31,7 +31,7 @@ from worker.job.warm import WarmSlot
 
 Claim = Callable[[], Job]
 NEVER = threading.Event()
-A_MOMENT = 0.05
+A_MOMENT = 0.1
 """A slice that is over after some elements."""
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from axformer.config import make_config
 from axformer.errors import AxFormerError
-from axformer.methods.axformer.progress import longest_trace
+from axformer.methods.axformer.progress import PassMeter
 from axformer.plan.elements import Dimensions
 from axformer.plan.trial import BlockLevels, ModelFigures, Phase, Verdict
 from axformer.wire.steps import Step, StepName
@@ -175,7 +175,7 @@ def test_a_trial_that_cannot_be_is_not_stored(run: Run, watch: Watch, trials: tu
 
 
 def test_no_more_trials_are_taken_than_the_pass_can_have(run: Run, watch: Watch) -> None:
-    most = longest_trace(Dimensions(LAYERS, HEADS, 4, WIDE), make_config("paper"))
+    most = PassMeter(Dimensions(LAYERS, HEADS, 4, WIDE), make_config("paper")).longest
     job = run(tries(*[{}] * (most + 1)))
     assert job.error is not None
     assert (job.state, job.error["code"]) == (JobState.FAILED, UNSAFE_INPUT)

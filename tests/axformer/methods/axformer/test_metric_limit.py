@@ -12,7 +12,7 @@ from axformer.evaluation.recording import Recording
 from axformer.intake.dataset import prepare
 from axformer.intake.parts import split_off
 from axformer.methods.axformer.algorithm import search
-from axformer.methods.axformer.metric_limit import MetricLimit
+from axformer.methods.axformer.judge import MetricLimit
 from axformer.model.compact import compact
 from axformer.plan.path import points_of
 from axformer.plan.trial import Phase, Trial, Verdict

@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from axformer.apply import Lessons, apply_plan
-from axformer.config import make_config, why_applied_otherwise
+from axformer.config import LayersConfig, make_config
 from axformer.config.layers import Schedule, Strategy
 from axformer.data.reading import rows_of
 from axformer.data.source import DataSource
@@ -195,9 +195,9 @@ def test_trained_models_are_told_of_also_where_none_is_kept(files: Path, tmp_pat
 
 @pytest.mark.parametrize("schedule", [Schedule.GRADUAL, Schedule.FINETUNE_FIRST, Schedule.FINETUNE_FIRST_FROZEN])
 def test_only_what_is_dropped_at_once_is_said_to_be_applied_again(schedule: Schedule) -> None:
-    other = why_applied_otherwise({"method": "layers", "schedule": schedule.value}, has_new_head=False)
+    other = LayersConfig.applied_otherwise({"method": "layers", "schedule": schedule.value}, has_new_head=False)
     assert other == f"trained as with schedule=at_once, and not with {schedule.value}"
-    assert why_applied_otherwise({"method": "layers", "schedule": "at_once"}, has_new_head=False) is None
+    assert LayersConfig.applied_otherwise({"method": "layers", "schedule": "at_once"}, has_new_head=False) is None
 
 
 def test_apply_trains_any_model_of_the_path_as_the_run_did(files: Path, tmp_path: Path) -> None:

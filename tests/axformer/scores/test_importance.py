@@ -1,20 +1,20 @@
 """Laws of the scores, for every family."""
 
 from contextlib import nullcontext
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 from axformer.config import PassConfig
-from axformer.config.rank import Score
 from axformer.data.batches import Samples
 from axformer.evaluation.signals import Signals
 from axformer.intake.dataset import prepare
-from axformer.methods.rank.scores import Ranked, owners_of, scores_of
 from axformer.model.masking import masked
+from axformer.plan.blocks import Block, BlockKind, all_blocks
 from axformer.plan.plan import LayerPlan, Plan
+from axformer.scores.importance import SCORES, Ranked, owners_of, scores_of
 from tests.family_cases import CONFIG, Case, all_cases, checkpoint_of, data_of
 
 FAMILIES = [case for case in all_cases() if case.task == "classification"]
@@ -34,13 +34,13 @@ def ranked_of(case: Case, samples: Samples | None = None, plan: Plan | None = No
     )
 
 
-@pytest.mark.parametrize("name", get_args(Score))
+@pytest.mark.parametrize("name", sorted(SCORES))
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_every_unit_of_every_family_has_a_score(case: Case, name: str) -> None:
     dimensions = checkpoint_of(case).dimensions
     scores = scores_of(name, ranked_of(case))
     sizes = [dimensions.heads, dimensions.intermediate_size] * dimensions.layers
-    assert [len(scores[block]) for block in range(len(scores))] == sizes
+    assert [len(scores[block]) for block in all_blocks(dimensions.layers)] == sizes
     for values in scores.values():
         assert np.isfinite(values).all()
         assert (values >= 0).all()
@@ -61,12 +61,12 @@ def test_l1_is_the_mean_over_the_weights_that_a_unit_owns(case: Case) -> None:
     checkpoint = checkpoint_of(case)
     signals = Signals(checkpoint.model, checkpoint.architecture, data_of(case).samples)
     scores = scores_of("l1", ranked_of(case))
-    for block, weights in enumerate(signals.blocks()):
-        for unit in (0, signals.units(block) - 1):
+    for number, weights in enumerate(signals.blocks()):
+        for unit in (0, signals.units(number) - 1):
             owned = [
-                part.part([unit], signals.units(block)).abs().flatten() for part in (*weights.inputs, weights.output)
+                part.part([unit], signals.units(number)).abs().flatten() for part in (*weights.inputs, weights.output)
             ]
-            assert scores[block][unit] == pytest.approx(torch.cat(owned).double().mean().item(), rel=1e-6)
+            assert scores[Block.at(number)][unit] == pytest.approx(torch.cat(owned).double().mean().item(), rel=1e-6)
 
 
 def test_taylor_is_the_mean_absolute_gate_gradient_of_the_samples() -> None:
@@ -76,7 +76,7 @@ def test_taylor_is_the_mean_absolute_gate_gradient_of_the_samples() -> None:
     rows = torch.cat([places for places, _ in parts]).argsort()
     scores = scores_of("taylor", ranked_of(WINDOWS))
     for block, values in scores.items():
-        by_row = torch.cat([blocks[block] for _, blocks in parts])[rows]
+        by_row = torch.cat([blocks[block.number] for _, blocks in parts])[rows]
         by_sample = torch.stack([samples.per_sample(column) for column in by_row.T], dim=1)
         np.testing.assert_allclose(values, by_sample.abs().double().mean(dim=0).numpy(), rtol=1e-4, atol=1e-8)
 
@@ -95,11 +95,13 @@ def test_the_gradient_of_weights_is_that_of_the_mean_loss() -> None:
         for parameter in parameters:
             parameter.requires_grad_(False)
     expected = torch.cat([into, bias[:, None], out.T], dim=1).double().mean(dim=1)
-    np.testing.assert_allclose(scores_of("gradient", ranked_of(case))[3], expected.numpy(), rtol=1e-3, atol=1e-9)
+    np.testing.assert_allclose(
+        scores_of("gradient", ranked_of(case))[Block(1, BlockKind.FFN)], expected.numpy(), rtol=1e-3, atol=1e-9
+    )
     assert not any(parameter.requires_grad for parameter in parameters)
 
 
-@pytest.mark.parametrize("name", get_args(Score))
+@pytest.mark.parametrize("name", sorted(SCORES))
 def test_the_uses_of_shared_weights_have_one_score(name: str) -> None:
     scores, owners = scores_of(name, ranked_of(TIED)), owners_of(checkpoint_of(TIED))
     assert len(set(owners.values())) < len(owners)
@@ -110,11 +112,13 @@ def test_the_uses_of_shared_weights_have_one_score(name: str) -> None:
 def test_the_gradients_of_shared_weights_are_summed_before_the_absolute_value() -> None:
     checkpoint, samples = checkpoint_of(TIED), data_of(TIED).samples
     signals = Signals(checkpoint.model, checkpoint.architecture, samples)
-    uses = [block for block, owner in owners_of(checkpoint).items() if owner == 0]
+    uses = [block for block, owner in owners_of(checkpoint).items() if owner == Block.at(0)]
     assert len(uses) > 1
-    slopes = torch.cat([sum(by_block[block] for block in uses) for _, by_block in signals.gradients(checkpoint.task)])
+    slopes = torch.cat(
+        [sum(by_block[block.number] for block in uses) for _, by_block in signals.gradients(checkpoint.task)]
+    )
     expected = slopes.double().abs().mean(dim=0)
-    np.testing.assert_allclose(scores_of("taylor", ranked_of(TIED))[0], expected.numpy(), rtol=1e-4)
+    np.testing.assert_allclose(scores_of("taylor", ranked_of(TIED))[Block.at(0)], expected.numpy(), rtol=1e-4)
 
 
 def test_a_unit_that_has_left_has_no_importance() -> None:
@@ -126,6 +130,6 @@ def test_a_unit_that_has_left_has_no_importance() -> None:
     )
     plan = full.model_copy(update={"layers": (full.layers[0], cut, *full.layers[2:])})
     scores = scores_of("taylor", ranked_of(case, plan=plan))
-    assert scores[2][0] == 0
-    assert not scores[3][[0, 1, 9]].any()
-    assert scores[3][2:9].all()
+    assert scores[Block(1, BlockKind.ATTENTION)][0] == 0
+    assert not scores[Block(1, BlockKind.FFN)][[0, 1, 9]].any()
+    assert scores[Block(1, BlockKind.FFN)][2:9].all()

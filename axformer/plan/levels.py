@@ -1,10 +1,10 @@
-"""The sizes that a block may have, and plans that give it one of them."""
+"""The level table of a compression as it is stored: the sizes that a block may have, and what is known of each."""
 
 import math
 from collections.abc import Sequence
 
-from axformer.plan.elements import Dimensions, ranges_of
-from axformer.plan.plan import Plan
+from axformer.plan.blocks import Block, all_blocks
+from axformer.plan.elements import Dimensions
 from axformer.plan.trial import BlockLevels
 
 NEURON_LEVELS = 20
@@ -16,17 +16,9 @@ MEASURED = (0.8, 0.6, 0.4, 0.2, 0.1, 0.0)
 """Shares of a block's units at which the divergence is measured; between them it is interpolated."""
 
 
-def with_units(plan: Plan, block: int, units: Sequence[int]) -> Plan:
-    """The plan with only these units left in a block. The block itself stays, even without units."""
-    layers = list(plan.layers)
-    change = {"neurons": ranges_of(units)} if block % 2 else {"heads": tuple(units)}
-    layers[block // 2] = layers[block // 2].model_copy(update=change)
-    return plan.model_copy(update={"layers": tuple(layers)})
-
-
-def sizes_of(block: int, dimensions: Dimensions) -> list[int]:
+def sizes_of(block: Block, dimensions: Dimensions) -> list[int]:
     """The sizes that a block may have, largest first: every number of heads, or about every twentieth of the neurons."""
-    if block % 2 == 0:
+    if not block.is_ffn:
         return list(range(dimensions.heads, -1, -1))
     neurons = dimensions.intermediate_size
     step = MULTIPLE if neurons >= NEURON_LEVELS * MULTIPLE else 1
@@ -41,9 +33,10 @@ def measured_sizes(sizes: Sequence[int]) -> list[int]:
 
 def are_levels_of(measured: Sequence[BlockLevels], dimensions: Dimensions) -> bool:
     """Whether these are the measured levels of such a model: each block's units once, and a figure for each of its sizes."""
-    if len(measured) != 2 * dimensions.layers:
+    blocks = all_blocks(dimensions.layers)
+    if len(measured) != len(blocks):
         return False
-    for block, levels in enumerate(measured):
+    for block, levels in zip(blocks, measured, strict=True):
         sizes = sizes_of(block, dimensions)
         if sorted(levels.leaving) != list(range(sizes[0])) or len(levels.divergences) != len(sizes):
             return False

@@ -18,6 +18,7 @@ al., eq. 3), and all its uses have one score.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,8 +27,10 @@ from torch import Tensor
 from axformer.architectures.base import BlockWeights
 from axformer.architectures.slices import Slice
 from axformer.data.batches import Samples
+from axformer.errors import ConfigError
 from axformer.evaluation.signals import Signals
 from axformer.intake.checkpoint import Checkpoint
+from axformer.plan.blocks import Block, all_blocks
 
 
 @dataclass(frozen=True)
@@ -43,22 +46,57 @@ class Ranked:
     share: float
     """Share of the units that will have left after the next step."""
     seed: int
-    owners: Mapping[int, int]
+    owners: Mapping[Block, Block]
     """See :func:`owners_of`."""
 
-
-def owners_of(checkpoint: Checkpoint) -> dict[int, int]:
-    """The first block that uses the weights of a block, by the block's number: itself, unless layers share their weights."""
-    first: dict[int, int] = {}
-    blocks = Signals.blocks_of(checkpoint.model, checkpoint.architecture)
-    return {block: first.setdefault(id(weights.output.parameter), block) for block, weights in enumerate(blocks)}
+    @property
+    def blocks(self) -> list[Block]:
+        """The blocks of the model, bottom first."""
+        return all_blocks(self.checkpoint.dimensions.layers)
 
 
-def scores_of(name: str, ranked: Ranked) -> dict[int, np.ndarray]:
-    """The score of every unit, also of those that have left, shape (units,), by the block's number; none is negative."""
+def owners_of(checkpoint: Checkpoint) -> dict[Block, Block]:
+    """The first block that uses the weights of a block: itself, unless layers share their weights."""
+    first: dict[int, Block] = {}
+    weights = Signals.blocks_of(checkpoint.model, checkpoint.architecture)
+    blocks = zip(all_blocks(checkpoint.dimensions.layers), weights, strict=True)
+    return {block: first.setdefault(id(own.output.parameter), block) for block, own in blocks}
+
+
+ScoreUnits = Callable[[Ranked], Sequence[Any]]
+"""Scores the units of a ranked model, which is masked meanwhile: for every block of ``ranked.blocks`` an array or tensor of
+shape (units,), also of the units that have left. The units with the lowest scores leave first. ``Signals(model, architecture,
+samples)`` of :mod:`axformer.evaluation.signals` measures gradients of gates on them."""
+
+
+def scores_of(score: str | ScoreUnits, ranked: Ranked) -> dict[Block, np.ndarray]:
+    """The score of every unit, also of those that have left, shape (units,) for each block.
+
+    Args:
+        score: a name of ``SCORES``, none of whose scores is negative, or a function of one's own. Blocks that share their
+            weights get the mean of its scores.
+        ranked: the model.
+
+    Raises:
+        ConfigError: the function does not return a finite score for every unit.
+    """
     with ranked.masking():
-        found = _SCORES[name](ranked)
-    return {block: values.double().cpu().numpy() for block, values in enumerate(found)}
+        found = SCORES[score](ranked) if isinstance(score, str) else _given(score(ranked), ranked)
+    return {block: values.double().cpu().numpy() for block, values in zip(ranked.blocks, found, strict=True)}
+
+
+def _given(found: Sequence[Any], ranked: Ranked) -> list[Tensor]:
+    """The scores that a function returned, checked."""
+    blocks = [torch.as_tensor(values).double().cpu() for values in found]
+    sizes = [block.size(ranked.checkpoint.dimensions) for block in ranked.blocks]
+    if [tuple(values.shape) for values in blocks] != [(size,) for size in sizes]:
+        raise ConfigError(
+            f"score: the function returned {len(blocks)} blocks of shapes {[tuple(values.shape) for values in blocks][:4]}...; "
+            f"return one array for each of the {len(sizes)} blocks, bottom first, of sizes {sizes[:4]}..."
+        )
+    if not all(values.isfinite().all() for values in blocks):
+        raise ConfigError("score: the function returned a score that is no finite number; return one for every unit")
+    return _over_uses(ranked, blocks, lambda uses: uses.mean(dim=0))
 
 
 def _taylor(ranked: Ranked) -> list[Tensor]:
@@ -161,7 +199,7 @@ def _random(ranked: Ranked) -> list[Tensor]:
     return _over_uses(ranked, found, lambda uses: uses[0])
 
 
-_SCORES: Mapping[str, Callable[[Ranked], list[Tensor]]] = {
+SCORES: Mapping[str, Callable[[Ranked], list[Tensor]]] = {
     "taylor": _taylor,
     "fisher": _fisher,
     "gradient": _gradient,
@@ -170,6 +208,7 @@ _SCORES: Mapping[str, Callable[[Ranked], list[Tensor]]] = {
     "magnitude": _magnitude,
     "random": _random,
 }
+"""The scores by name."""
 
 
 def _signals(ranked: Ranked) -> Signals:
@@ -182,12 +221,12 @@ def _blocks(ranked: Ranked) -> list[BlockWeights]:
 
 def _over_uses(ranked: Ranked, blocks: Sequence[Tensor], combine: Callable[[Tensor], Tensor]) -> list[Tensor]:
     """Give all blocks that share their weights the same values, combined from those of each."""
-    owners = ranked.owners
-    uses: dict[int, list[Tensor]] = {}
-    for block, values in enumerate(blocks):
-        uses.setdefault(owners[block], []).append(values)
+    owners = [ranked.owners[block] for block in ranked.blocks]
+    uses: dict[Block, list[Tensor]] = {}
+    for owner, values in zip(owners, blocks, strict=True):
+        uses.setdefault(owner, []).append(values)
     combined = {owner: combine(torch.stack(found)) for owner, found in uses.items()}
-    return [combined[owners[block]] for block in range(len(blocks))]
+    return [combined[owner] for owner in owners]
 
 
 def _mean_over_weights(
@@ -196,8 +235,8 @@ def _mean_over_weights(
     """The mean over each unit's weights of a value that every weight has."""
     dimensions = ranked.checkpoint.dimensions
     found = []
-    for block, weights in enumerate(blocks):
-        total = dimensions.intermediate_size if block % 2 else dimensions.heads
+    for block, weights in zip(ranked.blocks, blocks, strict=True):
+        total = block.size(dimensions)
         sums, count = torch.zeros(total, dtype=torch.float64), 0
         for part in (*weights.inputs, weights.output):
             values = values_of(part)

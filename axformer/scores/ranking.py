@@ -1,22 +1,24 @@
 """Which units leave next, given the scores of all of them. Pure functions; no model is needed.
 
-A unit is a head or a neuron of a block, written as the block's number and its index in the block. Layer ``l`` has attention
-block ``2l`` and FFN block ``2l + 1``.
+A unit is a head or a neuron of a block, written as the block and its index in the block.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from itertools import groupby
 from types import MappingProxyType
 
 import numpy as np
 
-Unit = tuple[int, int]
-Scores = Mapping[int, np.ndarray]
-"""The scores of each block's units, shape (units,), by the block's number."""
+from axformer.plan.blocks import Block, all_blocks
+from axformer.plan.plan import Plan
+
+Unit = tuple[Block, int]
+Scores = Mapping[Block, np.ndarray]
+"""The scores of each block's units, shape (units,)."""
 
 
-def normalised(scores: Scores, by: str) -> dict[int, np.ndarray]:
+def normalised(scores: Scores, by: str) -> dict[Block, np.ndarray]:
     """Divide the scores of each block by a norm of them; a block whose norm is 0 keeps its zeros.
 
     Args:
@@ -37,7 +39,7 @@ def leaving_next(
     left: Collection[Unit],
     count: int,
     *,
-    owners: Mapping[int, int] = MappingProxyType({}),
+    owners: Mapping[Block, Block] = MappingProxyType({}),
     keeps_one: bool = False,
 ) -> list[Unit]:
     """The units with the lowest scores; of equal ones those with the lower index, then of the lower layer.
@@ -46,12 +48,12 @@ def leaving_next(
         scores: of the blocks that are pruned.
         left: the units that are left.
         count: how many leave, at most.
-        owners: where blocks share their weights, the first block of those that do, by each block's number. Units of the same
+        owners: where blocks share their weights, the first block of those that do. Units of the same
             index are one unit there, with one score, and leave together; they count one by one.
         keeps_one: the last unit of a block stays.
     """
 
-    def place(unit: Unit) -> tuple[float, int, int, int]:
+    def place(unit: Unit) -> tuple[float, int, Block, Block]:
         block, index = unit
         return float(scores[block][index]), index, owners.get(block, block), block
 
@@ -73,11 +75,16 @@ def gone_after(share: float, total: int) -> int:
     return round(share * total)
 
 
-def of_block(units: Iterable[Unit], block: int) -> list[int]:
-    """The indices of a block's units, ascending."""
-    return sorted(unit for other, unit in units if other == block)
+def units_of(plan: Plan) -> set[Unit]:
+    """Every unit that a plan keeps."""
+    return {(block, unit) for block in all_blocks(len(plan.layers)) for unit in block.units(plan)}
 
 
-def all_units(sizes: Sequence[int]) -> set[Unit]:
-    """Every unit of a model, from the number of units of each block."""
-    return {(block, unit) for block, size in enumerate(sizes) for unit in range(size)}
+def without_units(plan: Plan, leaving: Iterable[Unit]) -> Plan:
+    """The plan without some units. A block stays even without units."""
+    gone: dict[Block, set[int]] = {}
+    for block, unit in leaving:
+        gone.setdefault(block, set()).add(unit)
+    for block, units in gone.items():
+        plan = block.with_units(plan, [unit for unit in block.units(plan) if unit not in units])
+    return plan
