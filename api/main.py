@@ -41,9 +41,9 @@ from store.settings import Settings
 
 PREFIX = "/v1"
 _DESCRIPTION = (
-    "Post a fine-tuned transformer and a validation set; a worker prunes what the model does better without; watch the "
-    "trace, and download a model that is smaller, faster and often more accurate. Every request but health and knobs "
-    "needs `Authorization: Bearer KEY`; a key has the scope `read`, `write` or `admin`, each of which includes the one "
+    "Post a fine-tuned transformer and a validation set, and say what you want; a worker prunes what the model can spare; "
+    "watch the trace, and download a smaller, faster model with what that costs. Every request but health and knobs needs "
+    "`Authorization: Bearer KEY`; a key has the scope `read`, `write` or `admin`, each of which includes the one "
     "before it, and each route says which one it demands (`security`). Errors are `application/problem+json` (RFC 9457)."
 )
 _TAGS = [

@@ -10,7 +10,7 @@ from axformer.config.common import PlansConfig
 from axformer.plan.elements import Dimensions
 
 CONFIRM_IF_CALIBRATED = 0.8
-"""The default of ``confirm`` with calibration data of its own (``docs/certificate.md``)."""
+"""The default of ``confirm`` with calibration data of its own (``docs/statistics.md``)."""
 
 
 _MADE = """

@@ -1,6 +1,6 @@
 """Estimate the memory of a pass from sizes alone, so that a job that cannot fit is refused before anything is loaded.
 
-:func:`least` is the minimum that a pass can run with: it counts nothing that is kept between trials (``docs/memory.md``), since
+:func:`least` is the minimum that a pass can run with: it counts nothing that is kept between trials (``docs/workers.md``), since
 all of that can be in a file. The peak is during the search (the model, its layers packed for the processor, and one batch),
 during publishing (the model, a copy for surgery, and the smaller model), or during a training (the model, a smaller one, its
 gradients and the optimizer's state).
