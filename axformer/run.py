@@ -66,7 +66,6 @@ class PruningRun:
         validation: DataSet,
         test: DataSet | None,
         config: RunConfig,
-        shards: int = 1,
         repair: Repair | None = None,
         calibration: DataSet | None = None,
         names: Mapping[str, str] | None = None,
@@ -74,7 +73,7 @@ class PruningRun:
     ) -> None:
         self._method, self._configs = method_of(config), outline_of(config).passes(config)
         self._method.check(config, checkpoint.dimensions)
-        check_fits(config, checkpoint, shards, repair)
+        check_fits(config, checkpoint, repair)
         self.config = config
         self.dimensions = checkpoint.dimensions
         self._names = dict(names or {})
@@ -87,11 +86,11 @@ class PruningRun:
         self.calibration = calibration
         self._repaired: Repaired | None = None
         self._targets = targets_of(checkpoint, config, validation.samples)
-        self._ground = self._ground_of(calibration or self.deciding, shards)
+        self._ground = self._ground_of(calibration or self.deciding)
         self.passes = self._no_passes()
         """The passes with their trials so far."""
 
-    def _ground_of(self, calibrating: DataSet, shards: int) -> Ground:
+    def _ground_of(self, calibrating: DataSet) -> Ground:
         """What the method works with."""
         checkpoint, config, deciding = self._checkpoint, self.config, self.deciding
         refits = recovery = None
@@ -104,7 +103,7 @@ class PruningRun:
         return Ground(
             *(checkpoint, deciding.samples, config, self._targets),
             calibration=calibrating.samples,
-            untouched=Untouched(checkpoint, deciding.samples, config, shards, fitting),
+            untouched=Untouched(checkpoint, deciding.samples, config, fitting),
             refits=refits,
             recovery=recovery,
         )
@@ -118,7 +117,6 @@ class PruningRun:
         test: DataSource | None = None,
         config: RunConfig | None = None,
         device: str = "cpu",
-        shards: int = 1,
         train: DataSource | None = None,
         finetune: FinetuneSettings | None = None,
         calibrate: DataSource | None = None,
@@ -134,7 +132,6 @@ class PruningRun:
             test: held-out data, measured before and after the pass, and never used to decide.
             config: the knobs; None for the preset ``paper``.
             device: the device that PyTorch computes on, for example ``cpu`` or ``cuda``.
-            shards: number of processes that share the validation samples; on CUDA they are spread over the GPUs.
             train: training data for the finished model; None for no training.
             finetune: the training settings; None for the defaults.
             calibrate: calibration data, like the validation data; None for the deciding rows. It needs no labels, and labels in
@@ -158,16 +155,16 @@ class PruningRun:
             calibrate=calibrate,
             head=head,
         )
-        run = cls._of(inputs, config, shards, names)
+        run = cls._of(inputs, config, names)
         if head is None:
             return run
         # Made once before, so that what does not fit is refused before the training.
-        return cls._of(with_trained_head(inputs, head, config, surroundings or Surroundings()), config, shards, names)
+        return cls._of(with_trained_head(inputs, head, config, surroundings or Surroundings()), config, names)
 
     @classmethod
-    def _of(cls, inputs: Inputs, config: RunConfig, shards: int, names: Mapping[str, str] | None) -> "PruningRun":
+    def _of(cls, inputs: Inputs, config: RunConfig, names: Mapping[str, str] | None) -> "PruningRun":
         return cls(
-            *(inputs.checkpoint, inputs.validation, inputs.test, config, shards),
+            *(inputs.checkpoint, inputs.validation, inputs.test, config),
             *(inputs.repair, inputs.calibration, inputs.names if names is None else names, inputs.headed),
         )
 

@@ -91,7 +91,6 @@ def _order(context: WorkerContext, job: Job, inputs: Inputs, sandbox: Sandbox) -
         train=None if inputs.train is None else _source(inputs.train),
         config=make_config(job.preset, job.config),
         device=context.settings.device,
-        shards=context.settings.shards,
         finetune=None if job.finetune is None else make_settings(job.finetune),
         head=None if job.head is None else NewHead.model_validate(job.head),
         output=str(sandbox.made / RESULT),

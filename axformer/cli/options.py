@@ -144,9 +144,6 @@ FormsOption = Annotated[
 ]
 
 ReportJsonOption = Annotated[bool, typer.Option("--json", help="Print report.json; progress goes to standard error.")]
-ShardsOption = Annotated[
-    int, typer.Option(help="Processes that share the validation samples, for example one for each GPU.", metavar="N")
-]
 LabelOption = Annotated[list[str] | None, typer.Option(help="A label to find the job by: key=value; may be repeated.")]
 WebhookEventOption = Annotated[
     list[str] | None, typer.Option(help="An event to send, by default those that end the job; may be repeated.")

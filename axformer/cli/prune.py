@@ -45,7 +45,6 @@ def prune(
     finetune: options.FinetuneOption = None,
     head: options.HeadOption = None,
     forms: options.FormsOption = "compact",
-    shards: options.ShardsOption = 1,
     accept_poor_model: options.AcceptPoorModelOption = False,
     as_json: options.ReportJsonOption = False,
 ) -> None:
@@ -72,7 +71,6 @@ def prune(
             output,
             config=knobs,
             device=resolve_device(device),
-            shards=shards,
             finetune=settings,
             head=new_head,
         )

@@ -62,12 +62,13 @@ TaskName = Literal[
 
 REMOVED: dict[str, tuple[Any, str]] = {
     "loss_budget": (None, "tolerance, with majority_fraction, trades loss for size after the gains"),
+    "precision": ("float32", "it was as fast as float32 at best; leave it out, the decisions are the same"),
     "safeguard_alpha": (0.05, "it was of the safeguards sign_test and paired; safeguard=folds takes no level"),
 }
 """Knobs of earlier versions: the neutral value, which is dropped, and advice for any other value."""
 PAPER_ONLY = frozenset({"helped_reference", "ties_help", "inspect_layers_first", "coarse_margin", "explicit_order"})
 """Knobs that only serve to reproduce the authors' program or a row of one of the paper's tables."""
-_WITHOUT_REFIT: dict[str, Any] = {"neuron_search": "groups", "precision": "float32", "evaluate_in": "float32"}
+_WITHOUT_REFIT: dict[str, Any] = {"neuron_search": "groups", "evaluate_in": "float32"}
 """Values that ``refit`` requires of other knobs: groups are ranked, not halved, and the fits are for float32."""
 REMOVED_SAFEGUARDS = ("sign_test", "paired")
 
@@ -127,10 +128,6 @@ class PassConfig(RunConfig):
     safeguard_folds: int = Field(default=5, ge=2, le=100)
     """Number of parts that ``folds`` splits the validation samples into. By chance alone, all 5 gain once in 32 trials; with 5
     parts, each has a fifth of a small set."""
-    precision: Literal["float32", "guarded"] = "float32"
-    """``guarded`` measures each trial in low precision first; float32 then decides only the trials that are accepted or close
-    to a threshold. How close is measured on the model and its data. For processors and GPUs that multiply faster in low
-    precision."""
     refit: bool = False
     """Fit the rest of a trial's block in closed form before the loss is measured. The output projection of a block that lost
     heads or neurons then gives nearly the same outputs as before, and a removed block leaves a constant. Neurons are grouped in
@@ -150,10 +147,6 @@ class PassConfig(RunConfig):
     @property
     def attention_kept(self) -> int | None:
         return self.attention_top_k
-
-    @property
-    def is_guarded(self) -> bool:
-        return self.precision == "guarded"
 
     @property
     def is_refitted(self) -> bool:
@@ -196,12 +189,6 @@ class PassConfig(RunConfig):
     def trades_within_points(self) -> bool:
         """Whether a trade must also keep the metric."""
         return self.tolerance is not None and self.within_points is not None
-
-    @property
-    def one_process(self) -> str | None:
-        if self.refit:
-            return "refit"
-        return super().one_process or ("tolerance and within_points" if self.trades_within_points else None)
 
     @model_validator(mode="before")
     @classmethod

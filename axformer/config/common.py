@@ -135,11 +135,6 @@ class RunConfig(BaseModel):
         return self
 
     @property
-    def is_guarded(self) -> bool:
-        """Whether trials are measured in low precision first."""
-        return False
-
-    @property
     def evaluates_in_float32(self) -> bool:
         """Whether an evaluator measures the trials in float32, and can thus measure the untouched model for the check too."""
         return False
@@ -148,11 +143,6 @@ class RunConfig(BaseModel):
     def pass_name(self) -> str:
         """The name that distinguishes a pass from the others of its run."""
         return self.method
-
-    @property
-    def one_process(self) -> str | None:
-        """The knobs that require a single process; None if several processes can share the samples."""
-        return "evaluate_in='int8'" if self.evaluate_in == "int8" else None
 
     def check(self) -> None:
         """Check that the knobs fit together.

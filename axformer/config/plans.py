@@ -21,10 +21,6 @@ class PlansConfig(RunConfig):
             )
 
     @property
-    def one_process(self) -> str | None:
-        return f"method={self.method}"
-
-    @property
     def measures_path(self) -> bool:
         return True
 

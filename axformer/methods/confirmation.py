@@ -17,7 +17,7 @@ import numpy as np
 from axformer.config import RunConfig
 from axformer.data.batches import Samples
 from axformer.errors import CheckpointError
-from axformer.evaluation.build import evaluators
+from axformer.evaluation.build import make_evaluator
 from axformer.evaluation.plain import predict
 from axformer.evaluation.recording import Recording
 from axformer.intake.checkpoint import Checkpoint
@@ -198,7 +198,7 @@ def _tables(
     """
     recording = Recording(checkpoint.task, samples)
     tables = []
-    with evaluators(checkpoint, samples, config, shards=1, task=recording) as (evaluator, _):
+    with make_evaluator(checkpoint, samples, config, recording) as evaluator:
         for point in points:
             losses = evaluator.losses(point.plan)
             tables.append(table_of(losses, recording.answers, checkpoint.task, samples))

@@ -146,7 +146,6 @@ class WholePlans:
             element=element,
             loss=loss,
             loss_is_bound=False,
-            loss_band=0.0,
             helped=None if is_base else int((losses < self._losses(self.untouched)).sum()),
             samples=len(losses),
             total=len(losses),

@@ -287,7 +287,6 @@ def _work(trace: Sequence[Trial], config: RunConfig, device: str) -> Work:
         trials_by_precision=dict(Counter(trial.precision for trial in trace)),
         decided_early=sum(trial.loss_is_bound for trial in trace),
         refused_by_safeguard=outline_of(config).refused_by_safeguard(trace, config),
-        largest_loss_band=max(trial.loss_band for trial in trace),
         peak_bytes=peak_bytes(),
         device_peak_bytes=device_peak_bytes(device),
     )

@@ -93,7 +93,7 @@ def open_cell(checkpoint: Path, files: RowFiles, config: CompressConfig) -> Open
         Ground(
             *(found, deciding.samples, config, targets_of(found, config, inputs.validation.samples)),
             calibration=calibration.samples,
-            untouched=Untouched(found, deciding.samples, config, shards=1),
+            untouched=Untouched(found, deciding.samples, config),
             refits=refits,
             recovery=recovery,
         ),

@@ -20,12 +20,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import torch
 import typer
 from transformers import AutoTokenizer
 
 from axformer.devices import resolve_device
-from axformer.evaluation.low_precision import gain_in_rate
 from benchmarks.rows import Row, read_rows
 from benchmarks.speed.agreement import oracle_trials
 from benchmarks.speed.machine import environment
@@ -41,11 +39,9 @@ from benchmarks.speed.rounds import (
     run_rounds,
 )
 from benchmarks.speed.sets import SpeedSet, chosen_sets, write_set
-from benchmarks.speed.steps import EARLY, GUARDED, PAD_TO, STEPS, TARGETED, Step, step_named
+from benchmarks.speed.steps import EARLY, PAD_TO, STEPS, TARGETED, Step, step_named
 
 ROUNDS = 3
-SLOWEST = 0.3
-"""How fast bfloat16 must be beside float32 for ``guarded`` to be timed: a processor without instructions for it takes hours."""
 
 
 def measure_set(
@@ -92,7 +88,7 @@ def measure_set(
         rounds=[[run.model_copy(update={"trials": []}) for run in runs] for runs in found],
         flops=count_operations(ask, setting, steps, own.trials),
         agreements=agreements_of(found, reference, name),
-        alone={name: ask(setting.asked(step_named(name), by_kind=True)) for name in (EARLY, GUARDED) if by_kind},
+        alone={EARLY: ask(setting.asked(step_named(EARLY), by_kind=True))} if by_kind else {},
     )
 
 
@@ -132,14 +128,7 @@ def main(
             found = measure_set(ask_child, speed_set, source, setting, steps, rounds, rows=rows, whole=whole, **more)
         return Result(command=command, environment=about, minutes=(time.monotonic() - start) / 60, set=found)
 
-    chosen, steps = chosen_sets(only), list(TARGETED)
-    gain = gain_in_rate(torch.device(device))
-    if gain < SLOWEST:
-        print(
-            f"bfloat16 runs at {gain:.2g} times the rate of float32 here: {GUARDED} is run on the cuts alone, for its verdicts",
-            flush=True,
-        )
-        steps.remove(step_named(GUARDED))
+    chosen, steps = chosen_sets(only), TARGETED
     for speed_set in chosen:
         write_result(result(speed_set, steps, rounds, rows), output)
     known = {"oracle": oracle if oracle.is_file() else None, "by_kind": device == "cpu"}

@@ -13,7 +13,6 @@ import torch
 from axformer.config import PassConfig, Preset, make_pass_config
 from axformer.data.reading import read_rows
 from axformer.evaluation.base import Evaluator
-from axformer.evaluation.screen import Screen
 from axformer.forms.memory import device_peak_bytes, peak_bytes
 from axformer.intake.checkpoint import Checkpoint, load_checkpoint
 from axformer.intake.dataset import DataSet, prepare
@@ -27,7 +26,7 @@ from benchmarks.speed.machine import ARITHMETICS, layer_shapes, matmul_rate, wai
 from benchmarks.speed.operations import seconds_by_kind
 from benchmarks.speed.padding import ROWS
 from benchmarks.speed.record import Asked, Evaluation, Run
-from benchmarks.speed.steps import PAD_TO, Evaluators, Step, step_named
+from benchmarks.speed.steps import PAD_TO, Step, step_named
 
 
 def measure(asked: Asked) -> Run:
@@ -68,38 +67,38 @@ class _Work:
     def whole_pass(self) -> Run:
         """A pass from its first trial to its last, with the clock running."""
         start = self._now()
-        with self._evaluators() as asked:
-            trials = list(self._search(*asked))
+        with self._evaluator() as evaluator:
+            trials = list(self._search(evaluator))
         return Run(
             step=self._step.name, seconds=self._now() - start, trials=trials, loaded_bytes=0, peak_bytes=peak_bytes()
         )
 
     def evaluations(self) -> Run:
         """Some trials alone, each once, after the untouched model has run once without the clock."""
-        with self._evaluators() as (evaluator, _):
+        with self._evaluator() as evaluator:
             evaluator.losses(Plan.full(self._checkpoint.dimensions))
             taken = [self._evaluate(evaluator, seq) for seq in self._asked.plans]
         return Run(step=self._step.name, evaluations=taken, loaded_bytes=0, peak_bytes=peak_bytes())
 
     def once(self) -> None:
         """The same work without a clock."""
-        with self._evaluators() as (evaluator, screen):
+        with self._evaluator() as evaluator:
             if not self._asked.plans:
-                list(self._search(evaluator, screen))
+                list(self._search(evaluator))
             for seq in self._asked.plans:
                 evaluator.losses(self._plan(seq))
 
     def rates(self) -> dict[str, float]:
         """What the machine multiplies at this moment, in shapes of this model and of a batch of the slowest step."""
         shapes = layer_shapes(self._checkpoint.dimensions, ROWS * PAD_TO)
-        return {name: matmul_rate(shapes, name, self._asked.device) for name in ARITHMETICS}
+        return {name: matmul_rate(shapes, self._asked.device) for name in ARITHMETICS}
 
-    def _evaluators(self) -> Evaluators:
-        return self._step.evaluators(self._checkpoint, self._samples, self._config)
+    def _evaluator(self) -> Evaluator:
+        return self._step.evaluator(self._checkpoint, self._samples, self._config)
 
-    def _search(self, evaluator: Evaluator, screen: Screen | None) -> Iterator[Trial]:
+    def _search(self, evaluator: Evaluator) -> Iterator[Trial]:
         count = ParameterCount(self._checkpoint.model, self._checkpoint.architecture)
-        return search(evaluator, self._checkpoint.dimensions, self._config, parameters_left=count.left, screen=screen)
+        return search(evaluator, self._checkpoint.dimensions, self._config, parameters_left=count.left)
 
     def _evaluate(self, evaluator: Evaluator, seq: int) -> Evaluation:
         plan = self._plan(seq)

@@ -30,9 +30,8 @@ of one layer's projections with packed weights, the fastest that PyTorch has on 
 a padded batch has tokens. Memory is the most that the process had held when it ended, in brackets what it had held before the
 pass."""
 _LIMITS = """\
-*By arithmetic* is what the machine would allow. For `early`: if its operations ran at that rate and nothing beside them took
-any time. For `guarded`: if every trial were decided in bfloat16, so that the same operations ran at its rate, and all else took
-as long as in `early`. *By kernels* is what PyTorch would allow: if nothing but the kernels that the pass calls took any time,
+*By arithmetic* is what the machine would allow, if its operations ran at that rate and nothing beside them took any time. *By
+kernels* is what PyTorch would allow: if nothing but the kernels that the pass calls took any time,
 neither Python nor cores that wait for each other (timed on one core, on the cut; see its last table)."""
 _CUTS = """\
 ## Each technique in turn

@@ -4,7 +4,6 @@ A step is data: to measure one more technique, add one more step.
 """
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -13,10 +12,9 @@ from axformer.config import PassConfig
 from axformer.data.batches import Samples
 from axformer.evaluation.base import Evaluator
 from axformer.evaluation.budget import cache_budget
-from axformer.evaluation.build import evaluators
+from axformer.evaluation.build import make_evaluator
 from axformer.evaluation.plain import PlainEvaluator
 from axformer.evaluation.prefix import PrefixEvaluator
-from axformer.evaluation.screen import Screen
 from axformer.evaluation.techniques import ALL, Techniques
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
@@ -25,10 +23,6 @@ from benchmarks.speed.padding import in_data_order
 
 PAD_TO = 128
 """The authors' program pads every row to its ``max_seq_length``, 128 for GLUE."""
-
-
-Evaluators = AbstractContextManager[tuple[Evaluator, Screen | None]]
-"""What a pass asks, as :func:`axformer.evaluation.build.evaluators` gives it."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +34,7 @@ class Step:
     """What it does that the one before does not, for people."""
     samples: Callable[[Checkpoint, DataSet], Samples]
     """Makes the batches; the clock does not run, for all steps have them made by tokenising."""
-    evaluators: Callable[[Checkpoint, Samples, PassConfig], Evaluators]
+    evaluator: Callable[[Checkpoint, Samples, PassConfig], Evaluator]
     """Makes what answers the pass, with the clock running."""
     knobs: Mapping[str, Any] = field(default_factory=dict)
     """Of the pass, beside those of the preset."""
@@ -65,20 +59,16 @@ def _by_length(checkpoint: Checkpoint, data: DataSet) -> Samples:  # noqa: ARG00
     return data.samples
 
 
-def _whole(checkpoint: Checkpoint, samples: Samples, config: PassConfig) -> Evaluators:  # noqa: ARG001 - the same
-    return nullcontext((PlainEvaluator(checkpoint.model, checkpoint.architecture, checkpoint.task, samples), None))
+def _whole(checkpoint: Checkpoint, samples: Samples, config: PassConfig) -> Evaluator:  # noqa: ARG001 - the same
+    return PlainEvaluator(checkpoint.model, checkpoint.architecture, checkpoint.task, samples)
 
 
-def _reached(checkpoint: Checkpoint, samples: Samples, config: PassConfig, techniques: Techniques) -> Evaluators:
-    evaluator = PrefixEvaluator(
+def _reached(checkpoint: Checkpoint, samples: Samples, config: PassConfig, techniques: Techniques) -> Evaluator:
+    return PrefixEvaluator(
         *(checkpoint.model, checkpoint.architecture, checkpoint.task, samples, Plan.full(checkpoint.dimensions)),
         budget=cache_budget(config.cache_budget, str(checkpoint.model.device)),
         techniques=techniques,
     )
-    return nullcontext((evaluator, None))
-
-
-_product = partial(evaluators, shards=1)
 
 
 def _on_the_way(name: str, adds: str, techniques: Techniques) -> Step:
@@ -89,7 +79,6 @@ def _on_the_way(name: str, adds: str, techniques: Techniques) -> Step:
 PADDED = "padded-128"
 DYNAMIC = "dynamic"
 EARLY = "early"
-GUARDED = "guarded"
 STEPS = (
     Step(
         PADDED,
@@ -137,15 +126,7 @@ STEPS = (
         EARLY,
         "a trial begins with samples that were hurt, and stops when its verdict is known; each core has a batch of its own",
         _by_length,
-        _product,
-    ),
-    Step(
-        GUARDED,
-        "bfloat16 decides what is far from every line, float32 the rest (`precision=guarded`)",
-        _by_length,
-        _product,
-        {"precision": "guarded"},
-        arithmetic="bfloat16",
+        make_evaluator,
     ),
 )
 BASELINES = (PADDED, DYNAMIC)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from benchmarks.speed.figures import Spread, ceiling, kernels_ceiling, least_overhead, overhead, ratio
 from benchmarks.speed.record import SetResult
-from benchmarks.speed.steps import DYNAMIC, EARLY, GUARDED, PADDED, step_named
+from benchmarks.speed.steps import DYNAMIC, EARLY, PADDED, step_named
 
 FLOAT32 = EARLY
 """The step with everything that float32 allows."""
@@ -26,11 +26,8 @@ TARGETS = tuple(
     Target(name, step, against, wanted)
     for name, step, padded, dynamic in (
         ("cola", FLOAT32, 60, 8),
-        ("cola", GUARDED, 150, 20),
         ("rte", FLOAT32, 12, 5),
-        ("rte", GUARDED, 35, 15),
         ("sst2", FLOAT32, 25, 6),
-        ("sst2", GUARDED, 70, 15),
     )
     for against, wanted in ((PADDED, padded), (DYNAMIC, dynamic))
 )

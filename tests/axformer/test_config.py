@@ -43,6 +43,7 @@ def test_a_group_is_a_twelfth_of_the_block_unless_told() -> None:
         ("paper", {"cache_budget": -1}, "knob cache_budget=-1: input should be greater than or equal to 0"),
         ("paper", {"loss_budget": 1.1}, "knob loss_budget=1.1 is of an earlier version and no longer there: tolerance"),
         ("paper", {"safeguard_alpha": 0.1}, "knob safeguard_alpha=0.1 is of an earlier version"),
+        ("paper", {"precision": "guarded"}, "knob precision='guarded' is of an earlier version and no longer there"),
         ("paper", {"safeguard": "paired"}, "safeguard=paired is of an earlier version and no longer there"),
         ("paper", {"method": "magic"}, "method 'magic' is unknown; there are axformer"),
         ("paper", {"method": "Compres"}, r"method 'Compres' is unknown; did you mean compress\?"),

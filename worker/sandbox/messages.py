@@ -84,7 +84,6 @@ class Order(Message):
     train: Source | None
     config: AnyConfig
     device: str
-    shards: int
     finetune: FinetuneSettings | None
     head: NewHead | None
     output: str

@@ -186,7 +186,6 @@ def _open(order: Order, around: Surroundings) -> PruningRun:
         test=None if order.test is None else _source(order.test),
         config=order.config,
         device=resolve_device(order.device),
-        shards=order.shards if order.config.one_process is None else 1,
         calibrate=None if order.calibrate is None else _source(order.calibrate),
         train=None if order.train is None else _source(order.train),
         finetune=order.finetune,

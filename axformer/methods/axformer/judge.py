@@ -1,6 +1,5 @@
 """Judges a change: measures the model with it until the accept rule is decided, then applies the safeguards."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -8,8 +7,6 @@ from torch import Tensor
 
 from axformer.config import PassConfig
 from axformer.evaluation.base import Evaluator
-from axformer.evaluation.guard import Guard
-from axformer.evaluation.screen import Screen
 from axformer.methods.axformer.acceptance import Rule, decided, helped_above, verdict_of_kept
 from axformer.methods.axformer.metric_limit import MetricLimit
 from axformer.methods.axformer.standing import Standing
@@ -32,12 +29,11 @@ class Judgement:
 
 
 class Judge:
-    """The accept rule (Algorithm 1, lines 3, 4 and 19) together with the screen, the safeguard and the metric limit."""
+    """The accept rule (Algorithm 1, lines 3, 4 and 19) together with the safeguard and the metric limit."""
 
     def __init__(
         self,
         evaluator: Evaluator,
-        screen: Screen | None,
         config: PassConfig,
         is_safe: Callable[[Tensor], bool] | None,
         metric_limit: MetricLimit | None,
@@ -45,13 +41,11 @@ class Judge:
         """
         Args:
             evaluator: measures losses.
-            screen: decides trials that are far from every threshold, in low precision; None for no screen.
             config: the knobs.
             is_safe: the safeguard as a function of each sample's gain; None for no safeguard.
             metric_limit: the limit of a trade on the metric; None to limit the loss only.
         """
         self._evaluator = evaluator
-        self._screen = screen
         self._config = config
         self._is_safe = is_safe
         self._metric_limit = metric_limit
@@ -75,15 +69,12 @@ class Judge:
             has_parts: whether the element has parts left to try.
         """
         rule = self._rule(element, standing, has_parts=has_parts)
-        tally, precision = self._screened(plan, rule, standing), "" if self._screen is None else self._screen.precision
-        if tally is None:
-            tally = self._measured(self._evaluator, plan, rule, standing.reference, None)
-            precision = self._evaluator.precision
+        tally = self._measured(plan, rule, standing.reference)
         verdict = decided(tally.bounds, rule)
         assert verdict is not None, "a trial that is measured to the end is decided"
         if verdict is Verdict.ACCEPT and not self._withstands(tally.losses, standing):
             verdict = verdict_of_kept(tally.loss, rule)
-        return Judgement(tally, verdict, precision)
+        return Judgement(tally, verdict, self._evaluator.precision)
 
     def _rule(self, element: Element, standing: Standing, *, has_parts: bool) -> Rule:
         config, share = self._config, self.trade_share
@@ -99,22 +90,10 @@ class Judge:
             budget=None if allowed is None else allowed * standing.base_loss,
         )
 
-    def _screened(self, plan: Plan, rule: Rule, standing: Standing) -> Tally | None:
-        """The measurement of a plan in low precision, if that decides it. Low precision never accepts."""
-        if self._screen is None:
-            return None
-        if not standing.is_refining:
-            standing.guard = self._screen.guard(plan)
-        tally = self._measured(self._screen, plan, rule, standing.reference, standing.guard)
-        is_decided = math.isfinite(tally.loss) and decided(tally.bounds, rule) in (Verdict.REJECT, Verdict.REFINE)
-        return tally if is_decided else None
-
-    def _measured(
-        self, evaluator: Evaluator, plan: Plan, rule: Rule, reference: Tensor | None, guard: Guard | None
-    ) -> Tally:
+    def _measured(self, plan: Plan, rule: Rule, reference: Tensor | None) -> Tally:
         """Measure a plan until its verdict is known, or to the end without ``early_decision``."""
-        tally = Tally(self._evaluator.total, reference, ties_help=self._config.ties_help, guard=guard)
-        for part in evaluator.parts(plan):
+        tally = Tally(self._evaluator.total, reference, ties_help=self._config.ties_help)
+        for part in self._evaluator.parts(plan):
             tally.add(part)
             if self._config.early_decision and decided(tally.bounds, rule) is not None:
                 break

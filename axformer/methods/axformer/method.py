@@ -54,14 +54,13 @@ def _run_pass(ground: Ground, config: PassConfig, replay: Sequence[Trial]) -> Ge
         recording = ground.untouched.recording
         limit = MetricLimit(ground.checkpoint.task, ground.samples, config.within_points, recording)
     scores = _importance(ground) if config.takes_gradients else None
-    with ground.untouched.evaluators(recorded=limit is not None) as (evaluator, screen):
+    with ground.untouched.evaluator(recorded=limit is not None) as evaluator:
         yield from search(
             evaluator,
             ground.dimensions,
             config,
             parameters_left=ground.targets.parameters,
             is_enough=ground.targets.is_reached,
-            screen=screen,
             metric_limit=limit,
             ranked_groups=_ranked_groups(ground, config, scores),
             importance=None if scores is None else [float(scores[block].sum()) for block in sorted(scores)],

@@ -182,7 +182,7 @@ class _Measure:
         architecture = self._checkpoint.architecture
         if fit is not None and index == block // 2:
             put(architecture, layer, block, fit)
-        multiply_fast(layer, plan, architecture=architecture, dtype=torch.float32)
+        multiply_fast(layer, plan, architecture=architecture)
 
 
 class _Rows:

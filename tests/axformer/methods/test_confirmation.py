@@ -41,9 +41,9 @@ ROUNDING = 1e-4
 """Relative; the pass computes parts of what a whole forward computes."""
 
 
-def run_of(config: PassConfig, shards: int = 1) -> PruningRun:
+def run_of(config: PassConfig) -> PruningRun:
     held_out = prepare(TEST, CHECKPOINT, config)
-    return PruningRun(CHECKPOINT, prepare(ROWS, CHECKPOINT, config), held_out, config, shards)
+    return PruningRun(CHECKPOINT, prepare(ROWS, CHECKPOINT, config), held_out, config)
 
 
 def timeless(trials: Sequence[Trial]) -> list[Trial]:
@@ -260,11 +260,3 @@ def test_a_search_keeps_the_order_whose_model_is_confirmed_best() -> None:
     again = run_of(config)
     list(again.trials(replay=trials))
     assert outcome_of(again) == outcome_of(run)
-
-
-def test_processes_that_share_the_rows_choose_the_same() -> None:
-    one, two = run_of(CONFIGS["paper"]), run_of(CONFIGS["paper"], shards=2)
-    verdicts = [[(trial.element, trial.verdict) for trial in run.trials()] for run in (one, two)]
-    assert verdicts[0] == verdicts[1]
-    assert one.passes.measured[0].kept == two.passes.measured[0].kept
-    assert one.plan == two.plan

@@ -24,7 +24,6 @@ def trial(seq: int, loss: float = 1.0, verdict: Verdict = Verdict.REJECT, *, bou
         element=f"layer.{seq}.ffn",
         loss=loss,
         loss_is_bound=bound,
-        loss_band=0.0,
         helped=0,
         samples=1,
         total=1,
@@ -103,7 +102,6 @@ def test_the_least_overhead_is_that_of_the_kernels_alone() -> None:
     assert ratio_limit.by_arithmetic == Spread(70.0, 60.0, 80.0, 2)
     assert ratio_limit.by_kernels is not None
     assert ratio_limit.by_kernels.median == pytest.approx(50.0)
-    assert found["guarded over padded-128"].by_kernels is None, "its kernels were not timed"
 
 
 def test_kernels_are_told_by_kind() -> None:
@@ -119,8 +117,6 @@ def test_targets_are_met_or_not() -> None:
     assert met == {
         "early over padded-128": True,
         "early over dynamic": True,
-        "guarded over padded-128": False,
-        "guarded over dynamic": False,
         "early: seconds over operations / rate": True,
     }
 
@@ -158,4 +154,4 @@ def test_the_rate_is_of_the_projections_of_a_layer() -> None:
     projections = [tuple(part.weight.shape) for part in layer.modules() if isinstance(part, torch.nn.Linear)]
     assert sorted((outputs, inputs) for rows, inputs, outputs in shapes) == sorted(projections)
     assert {rows for rows, _, _ in shapes} == {10}
-    assert 0 < matmul_rate(shapes, "float32", "cpu") < 1e15
+    assert 0 < matmul_rate(shapes, "cpu") < 1e15
