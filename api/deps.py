@@ -18,7 +18,7 @@ from axformer.wire.scopes import Scope
 from store.repositories.keys import Caller
 from store.session import session_scope
 from store.settings import Settings
-from store.storage import Storage
+from store.storage.storage import Storage
 
 _BEARER = HTTPBearer(auto_error=False, bearerFormat="axk_ID_SECRET", description="A key of your team.")
 

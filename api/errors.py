@@ -15,7 +15,7 @@ ApiError
 ├── UnavailableError         503  a part that the answer needs is not there; try again
 └── NoRoomError              507  the service has no room for what was sent
 
-Services raise them, ``api.problems`` renders them as ``application/problem+json`` (RFC 9457).
+Services raise them, ``api.http.problems`` renders them as ``application/problem+json`` (RFC 9457).
 """
 
 from collections.abc import Iterator, Mapping, Sequence

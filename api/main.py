@@ -7,7 +7,10 @@ from functools import cache
 
 from fastapi import APIRouter, FastAPI
 
-from api import openapi, problems, process
+from api import openapi
+from api.http import problems, process
+from api.http.shared_routes import share
+from api.http.shutdown import noticed
 from api.middleware.body_limit import BodyLimitMiddleware
 from api.middleware.measured import MeasuredMiddleware
 from api.middleware.rate_limit_headers import RateLimitHeadersMiddleware
@@ -33,8 +36,6 @@ from api.routes import (
     uploads,
     webhooks,
 )
-from api.shared_routes import share
-from api.shutdown import noticed
 from axformer import __version__
 from store.logs import configure_logs
 from store.settings import Settings

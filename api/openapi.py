@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from api.errors import ApiError
-from api.problems import MEDIA_TYPE
+from api.http.problems import MEDIA_TYPE
 from api.schemas.examples import EXAMPLES
 from api.schemas.problem import Problem
 from axformer.wire.scopes import Scope

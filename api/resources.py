@@ -10,10 +10,10 @@ from api.rate_limits import RateLimits
 from api.services.queue_view import Views
 from api.services.standings import Standings
 from api.wakeup import Wakeup
-from store.open_storage import open_storage
 from store.session import Sessions, make_engine, make_reading_sessions, make_sessions
 from store.settings import Settings
-from store.storage import Storage
+from store.storage.open_storage import open_storage
+from store.storage.storage import Storage
 
 
 @dataclass

@@ -12,11 +12,11 @@ from contextlib import contextmanager
 
 import uvicorn
 
-from api.bounded_heads import BoundedHeadsProtocol
+from api.http.bounded_heads import BoundedHeadsProtocol
 from api.metrics import COUNTED_IN
 from store.errors import StorageFullError, StorageRefusedError, StorageUnavailableError
-from store.open_storage import open_storage
 from store.settings import Settings
+from store.storage.open_storage import open_storage
 
 _DRAIN_SECONDS = 5
 """How long the API waits for open event streams when it ends; clients reconnect by themselves."""

@@ -6,9 +6,9 @@ import sys
 from pydantic import ValidationError
 
 from store.errors import StoreError
-from store.open_storage import open_storage
 from store.settings import Settings
-from store.storage import Storage
+from store.storage.open_storage import open_storage
+from store.storage.storage import Storage
 
 _KINDS = ("jobs", "uploads")
 _ANY_AGE = -86_400.0

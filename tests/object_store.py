@@ -17,8 +17,8 @@ import botocore.session
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import WSGIRequestHandler, make_server
 
-from store.bucket import Bucket
 from store.setting_groups import StorageSettings
+from store.storage.bucket import Bucket
 
 Environ = dict[str, Any]
 KEY_ID, KEY = "test", "test-secret"

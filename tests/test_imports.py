@@ -36,7 +36,7 @@ def test_the_contracts_of_the_library_load_no_model_library():
 def test_the_worker_s_celery_process_loads_no_model_library(monkeypatch):
     monkeypatch.setenv("DATABASE_URL", "postgresql://nobody@localhost/none")
     monkeypatch.setenv("BROKER_URL", "redis://localhost:1")
-    assert not loaded_after("import worker.celery_app, worker.lifecycle").intersection(HEAVY)
+    assert not loaded_after("import worker.celery_app, worker.main.lifecycle").intersection(HEAVY)
 
 
 def test_importing_the_api_loads_neither_torch_nor_the_worker():

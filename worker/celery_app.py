@@ -10,7 +10,9 @@ from store.settings import Settings
 
 settings = Settings.from_environment()
 
-app = Celery("axformer", broker=settings.broker_url.get_secret_value(), include=["worker.tasks", "worker.lifecycle"])
+app = Celery(
+    "axformer", broker=settings.broker_url.get_secret_value(), include=["worker.main.tasks", "worker.main.lifecycle"]
+)
 app.conf.update(
     task_default_queue=settings.celery_queue,
     # Messages carry no data, so only JSON is read and no results are kept.

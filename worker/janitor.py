@@ -12,10 +12,12 @@ from dataclasses import asdict, dataclass
 import structlog
 
 from store.errors import StoreError
-from store.open_storage import open_storage
 from store.session import Sessions, make_engine, make_sessions
 from store.settings import Settings
-from store.storage import Storage, remove_old
+from store.storage.open_storage import open_storage
+from store.storage.storage import Storage, remove_old
+from worker.base.logs import configure_logs
+from worker.base.periodic import Periodic
 from worker.cleaning.orphans import UNFINISHED_SECONDS, remove_orphans, remove_workspaces
 from worker.cleaning.retention import (
     forget_old_audit,
@@ -26,8 +28,6 @@ from worker.cleaning.retention import (
     remove_old_uploads,
 )
 from worker.fetching.cache import ContentCache
-from worker.logs import configure_logs
-from worker.periodic import Periodic
 
 _LOG = structlog.get_logger(__name__)
 _SENT_WITHIN_SECONDS = 86_400.0

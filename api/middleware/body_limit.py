@@ -7,7 +7,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.errors import TooLargeError
-from api.problems import render
+from api.http.problems import render
 
 
 class BodyLimitMiddleware:

@@ -12,9 +12,9 @@ from urllib.parse import urlencode
 from fastapi import FastAPI, Request
 from starlette.responses import RedirectResponse, Response
 
+from api.http.problems import MEDIA_TYPE
 from api.pages.context import PAGE_HEADERS, Pages
 from api.pages.session import SESSION_COOKIE
-from api.problems import MEDIA_TYPE
 
 SIGN_IN = "/sign-in"
 _FOR_PROGRAMS = ("/v1/", "/healthz", "/readyz", "/metrics", "/openapi.json", "/static/")

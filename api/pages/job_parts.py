@@ -5,11 +5,11 @@ from typing import Any
 from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
-from api.job_views import job_read
 from api.pages.job_result import bundles_of, deploy_of
 from api.resources import Resources
 from api.services import artifacts, queue
 from api.services.paths import points_of
+from api.views.jobs import job_read
 from axformer.scores.path_costs import Model, told_beyond
 from store.repositories.events import events_after
 from store.repositories.keys import Caller

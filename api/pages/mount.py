@@ -5,6 +5,7 @@ from functools import cache
 from fastapi import APIRouter, FastAPI
 from starlette.responses import Response
 
+from api.http.shared_routes import share
 from api.pages import errors
 from api.pages.context import Pages
 from api.pages.deps import PagesDep
@@ -23,7 +24,6 @@ from api.pages.routes import (
     trace,
 )
 from api.pages.static_files import FOREVER
-from api.shared_routes import share
 from store.settings import Settings
 
 _PAGES = (sign_in, board, trace, path, job, steering, new_job, new_analysis, compare, group, team, reference)

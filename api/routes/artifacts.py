@@ -3,11 +3,11 @@
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from api import downloads
 from api.deps import CallerDep, ReadingDep, SettingsDep, StorageDep
+from api.http import downloads
 from api.openapi import answers
 from api.services import artifacts
-from api.views import artifact_read
+from api.views.rows import artifact_read
 from axformer.wire.artifacts import ArtifactList
 
 router = APIRouter(prefix="/jobs/{job_id}/artifacts", tags=["artifacts"])

@@ -5,9 +5,9 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from api.deps import AdminDep, ReadingDep
-from api.key_views import audit_page
+from api.http.paging import MOST_NUMBER, LimitDep
 from api.openapi import answers
-from api.paging import MOST_NUMBER, LimitDep
+from api.views.keys import audit_page
 from axformer.wire.audit import AuditRead
 from axformer.wire.page import PageRead
 from store.repositories.audit import entries_before

@@ -6,11 +6,11 @@ from fastapi import APIRouter, Header, Query
 from starlette.responses import Response, StreamingResponse
 
 from api.deps import CallerDep, ReadingDep, ResourcesDep
-from api.negotiation import choose
+from api.http.negotiation import choose
+from api.http.paging import MOST_NUMBER, LimitDep
 from api.openapi import answers
-from api.paging import MOST_NUMBER, LimitDep
 from api.services import event_stream, jobs
-from api.views import events_page
+from api.views.rows import events_page
 from axformer.wire.events import EventRead
 from axformer.wire.page import PageRead
 from store.repositories.events import events_after

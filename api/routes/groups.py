@@ -5,18 +5,18 @@ from typing import Annotated
 from fastapi import APIRouter, BackgroundTasks, Query, Response
 from sqlalchemy.orm import Session
 
-from api.answers import as_json
 from api.deps import CallerDep, ReadingDep, ResourcesDep, SessionDep, SettingsDep, StorageDep, WriterDep
-from api.discarding import discard
-from api.group_views import group_path, group_read, groups_page
+from api.http.answers import as_json
+from api.http.paging import LimitDep
 from api.openapi import answers
-from api.paging import LimitDep
 from api.routes.posted import IdempotencyKey
 from api.services import groups
+from api.services.discarding import discard
+from api.views.groups import group_path, group_read, groups_page
 from axformer.wire.groups import GroupCreate, GroupRead
 from axformer.wire.page import PageRead
 from store.repositories.groups import cells_of
-from store.storage import job_folder
+from store.storage.storage import job_folder
 from store.tables.groups import Group
 
 router = APIRouter(prefix="/groups", tags=["groups"])

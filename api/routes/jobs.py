@@ -4,14 +4,14 @@ from typing import Annotated
 
 from fastapi import APIRouter, BackgroundTasks, Query, Response
 
-from api.answers import as_json
 from api.deps import CallerDep, ReadingDep, ResourcesDep, SessionDep, SettingsDep, StorageDep, WriterDep
-from api.discarding import discard
-from api.job_views import bulk_read, job_read, jobs_page
+from api.http.answers import as_json
+from api.http.paging import LimitDep
 from api.openapi import answers
-from api.paging import LimitDep
 from api.routes.posted import IdempotencyKey, answer_of_posting
 from api.services import handovers, jobs, posting, queue, steering
+from api.services.discarding import discard
+from api.views.jobs import bulk_read, job_read, jobs_page
 from axformer.wire.bulk import BulkCancel, BulkRead
 from axformer.wire.handovers import DeliverTo
 from axformer.wire.jobs import JobCreate, JobRead
@@ -19,7 +19,7 @@ from axformer.wire.kinds import JobKind
 from axformer.wire.page import PageRead
 from axformer.wire.states import JobOutcome
 from store.states import JobState
-from store.storage import job_folder
+from store.storage.storage import job_folder
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
 

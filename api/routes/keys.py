@@ -5,10 +5,10 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from api.deps import AdminDep, ReadingDep, SessionDep, SettingsDep
-from api.key_views import key_created, key_rotated, keys_page
+from api.http.paging import LimitDep
 from api.openapi import answers
-from api.paging import LimitDep
 from api.services import keys
+from api.views.keys import key_created, key_rotated, keys_page
 from axformer.wire.keys import KeyCreate, KeyCreated, KeyRead, KeyRotate, KeyRotated
 from axformer.wire.page import PageRead
 from axformer.wire.scopes import Scope

@@ -3,9 +3,9 @@
 from fastapi import APIRouter
 
 from api.deps import CallerDep, ReadingDep
-from api.key_views import key_read
 from api.openapi import answers
 from api.services import keys
+from api.views.keys import key_read
 from axformer.wire.keys import MeRead, TeamRead
 
 router = APIRouter(prefix="/me", tags=["keys"])

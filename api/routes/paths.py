@@ -5,8 +5,8 @@ from typing import Annotated
 from fastapi import APIRouter, BackgroundTasks, Path, Response
 
 from api.deps import CallerDep, ReadingDep, ResourcesDep, SessionDep, SettingsDep, StorageDep, WriterDep
+from api.http.paging import MOST_NUMBER
 from api.openapi import answers
-from api.paging import MOST_NUMBER
 from api.routes.posted import IdempotencyKey, answer_of_posting
 from api.services import exports, paths
 from axformer.plan.plan import PlanFile

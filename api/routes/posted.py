@@ -5,9 +5,9 @@ from typing import Annotated
 from fastapi import BackgroundTasks, Header, Response
 from sqlalchemy.orm import Session
 
-from api.job_views import job_path, job_read
 from api.resources import Resources
 from api.services import posting
+from api.views.jobs import job_path, job_read
 from store.repositories.audit import note
 from store.repositories.jobs import Created
 from store.repositories.keys import Caller

@@ -2,11 +2,11 @@
 
 from fastapi import APIRouter, Response
 
-from api.answers import as_json
 from api.deps import CallerDep, ReadingDep, ResourcesDep
+from api.http.answers import as_json
 from api.openapi import answers
-from api.queue_views import queue_read
 from api.services import queue
+from api.views.queue import queue_read
 from axformer.wire.queue import QueueRead
 
 router = APIRouter(prefix="/queue", tags=["queue"])

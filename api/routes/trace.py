@@ -5,16 +5,16 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Query
 from starlette.responses import Response, StreamingResponse
 
-from api.answers import as_json
 from api.deps import CallerDep, ReadingDep, ResourcesDep
-from api.downloads import attachment
-from api.negotiation import choose
+from api.http.answers import as_json
+from api.http.downloads import attachment
+from api.http.negotiation import choose
+from api.http.paging import MOST_NUMBER, LimitDep
 from api.openapi import answers
-from api.paging import MOST_NUMBER, LimitDep
 from api.resources import Resources
 from api.services import jobs, traces
 from api.services.trace_formats import CSV, JSON, NDJSON, PARQUET, SUFFIXES, WRITERS
-from api.views import trials_page
+from api.views.rows import trials_page
 from axformer.plan.trial import Trial
 from axformer.wire.page import PageRead
 from store.repositories.keys import Caller

@@ -7,21 +7,21 @@ import anyio.to_thread
 from fastapi import APIRouter, BackgroundTasks, Request, Response
 
 from api.deps import CallerDep, ReadingDep, ResourcesDep, SessionDep, StorageDep, WriterDep
-from api.discarding import discard
 from api.errors import TooLargeError
-from api.multipart import FIELD, FilePart
+from api.http.multipart import FIELD, FilePart
 from api.openapi import answers
 from api.resources import Resources
 from api.services import uploads
+from api.services.discarding import discard
 from api.services.quotas import no_room_for_upload, room_for_upload
-from api.views import upload_read
+from api.views.rows import upload_read
 from axformer.wire.uploads import UploadRead
 from store.errors import TooLargeError as StoredTooLargeError
 from store.ids import UPLOAD_PREFIX, new_id
 from store.repositories.audit import note
 from store.repositories.keys import Caller
 from store.session import session_scope
-from store.storage import upload_folder
+from store.storage.storage import upload_folder
 
 router = APIRouter(prefix="/uploads", tags=["uploads"])
 

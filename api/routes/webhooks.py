@@ -5,10 +5,10 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from api.deps import AdminDep, CallerDep, SessionDep, SettingsDep, WriterDep
+from api.http.paging import MOST_NUMBER, LimitDep
 from api.openapi import answers
-from api.paging import MOST_NUMBER, LimitDep
 from api.services import jobs, webhooks
-from api.views import deliveries_page, delivery_read, secret_created, secret_read
+from api.views.rows import deliveries_page, delivery_read, secret_created, secret_read
 from axformer.wire.page import PageRead
 from axformer.wire.webhooks import DeliveryRead, WebhookSecretCreated, WebhookSecretList
 from store.repositories.audit import note

@@ -5,8 +5,8 @@ import hashlib
 from sqlalchemy.orm import Session
 
 from api.errors import FieldError, InvalidInputError, Refusals
-from api.references import check_reference
 from api.services import posting
+from api.services.references import check_reference
 from api.services.webhooks import check_webhook
 from axformer.config import Preset
 from axformer.wire.analyses import AnalysisCreate

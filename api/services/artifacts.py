@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 
 from sqlalchemy.orm import Session
 
-from api.downloads import Download
 from api.errors import NotFoundError
+from api.http.downloads import Download
 from api.services import jobs
 from store.errors import StorageError
 from store.repositories import artifacts as repository
-from store.storage import Storage, job_folder
+from store.storage.storage import Storage, job_folder
 from store.tables.artifacts import Artifact
 from store.tables.jobs import Job
 

@@ -22,7 +22,7 @@ from starlette.concurrency import run_in_threadpool
 
 from api.resources import Resources
 from api.services.event_progress import Progress, as_event
-from api.views import event_read
+from api.views.rows import event_read
 from axformer.wire.events import PROGRESS
 from store.repositories.events import events_after
 from store.repositories.jobs import Standing

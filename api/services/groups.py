@@ -8,7 +8,7 @@ from sqlalchemy.exc import NoResultFound
 from sqlalchemy.orm import Session
 
 from api.errors import ConflictError, InvalidInputError, NotFoundError, TooManyRequestsError
-from api.paging import parse_cursor, unknown_cursor
+from api.http.paging import parse_cursor, unknown_cursor
 from api.services import posting
 from api.services import steering as jobs_steering
 from api.services.grid import Cell, cells, said_of_grid
@@ -24,7 +24,7 @@ from store.repositories.groups import CreatedGroup, NewGroup
 from store.repositories.jobs import NewJob, create_jobs
 from store.settings import Settings
 from store.states import JobState
-from store.storage import Storage
+from store.storage.storage import Storage
 from store.tables.groups import Group
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy.orm import Session
 
 from api.errors import FieldError, InvalidInputError, NotFoundError
-from api.paging import parse_cursor, unknown_cursor
+from api.http.paging import parse_cursor, unknown_cursor
 from axformer.wire.kinds import JobKind
 from axformer.wire.states import JobOutcome
 from store.ids import JOB_PREFIX

@@ -12,7 +12,7 @@ from axformer.plan.plan import PlanFile, parse_plan_file
 from axformer.wire.paths import PathRead
 from axformer.wire.report import PathPoint
 from store.repositories.trace_views import standing_trials
-from store.storage import Storage
+from store.storage.storage import Storage
 from store.tables.jobs import Job
 
 _PLAN = "plan.json"

@@ -9,9 +9,9 @@ from pydantic import SecretStr
 from sqlalchemy.orm import Session
 
 from api.errors import FieldError, InvalidInputError, Refusals
-from api.references import check_reference, refused
 from api.services.handovers import locked_target
 from api.services.quotas import check_queued
+from api.services.references import check_reference, refused
 from api.services.webhooks import check_secret, check_webhook
 from axformer.config import Preset, RunConfig, usual_preset
 from axformer.config.goals import config_of_wish, parse_goal

@@ -16,7 +16,7 @@ from store.repositories import steering as repository
 from store.repositories.audit import Actor, note
 from store.repositories.jobs import list_jobs
 from store.states import TERMINAL, JobState
-from store.storage import Storage, job_folder
+from store.storage.storage import Storage, job_folder
 from store.tables.jobs import Job
 
 

@@ -5,8 +5,8 @@ from sqlalchemy.orm import Session
 
 from api.errors import ConflictError, NotFoundError
 from api.services.quotas import check_stored
-from store.content import Stored
 from store.repositories import uploads as repository
+from store.storage.content import Stored
 from store.tables.uploads import Upload
 
 

@@ -25,10 +25,10 @@ from store.embedded.postgres import start_postgres
 from store.embedded.server import running
 from store.embedded.valkey import start_valkey
 from store.migrate import migrate
-from store.ports import LOOPBACK, free_port
+from store.serve.stack import Program, Stack
 from store.session import make_engine, make_sessions
 from store.settings import Settings
-from store.stack import Program, Stack
+from store.system.ports import LOOPBACK, free_port
 
 READY_SECONDS = 60.0
 STOP_SECONDS = 10.0

@@ -47,8 +47,8 @@ from store.session import session_scope
 from store.settings import Settings
 from store.states import JobState
 from store.tables.jobs import Job
-from worker.context import WorkerContext, claim_job, open_context
-from worker.runner import run_job
+from worker.base.context import WorkerContext, claim_job, open_context
+from worker.job.runner import run_job
 from worker.sandbox.sandboxes import Sandboxes
 
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")

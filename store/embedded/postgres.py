@@ -19,8 +19,8 @@ from psycopg import sql
 
 from store.embedded.server import STOP_SECONDS, EmbeddedServer, wait_until_ready
 from store.errors import EmbeddedServerError
-from store.ports import LOOPBACK, free_port
-from store.processes import spawn
+from store.system.ports import LOOPBACK, free_port
+from store.system.processes import spawn
 
 SUPERUSER = "axformer"
 DEFAULT_DATABASE = "axformer"

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from store.errors import EmbeddedServerError
-from store.processes import Child
+from store.system.processes import Child
 
 START_SECONDS = 60.0
 """Both servers start in about a second; a busy machine may need many times that."""

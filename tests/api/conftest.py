@@ -16,7 +16,6 @@ from starlette.testclient import TestClient
 from api.main import create_app
 from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.wire.scopes import Scope
-from store.open_storage import open_storage
 from store.repositories import claims, jobs, leases, moves
 from store.repositories.keys import create_key
 from store.repositories.teams import create_team
@@ -24,7 +23,8 @@ from store.session import Sessions, session_scope
 from store.setting_groups import RateSettings
 from store.settings import Settings
 from store.states import JobState
-from store.storage import Storage, job_folder
+from store.storage.open_storage import open_storage
+from store.storage.storage import Storage, job_folder
 from store.tables.artifacts import Artifact
 from tests.serving import serving
 

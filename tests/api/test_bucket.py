@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from store.bucket import BLOCK_BYTES
-from store.open_storage import open_storage
 from store.setting_groups import RateSettings
 from store.settings import Settings
-from store.storage import Storage
+from store.storage.bucket import BLOCK_BYTES
+from store.storage.open_storage import open_storage
+from store.storage.storage import Storage
 from tests.api.conftest import Stage
 from tests.object_store import Fault, ObjectStore, always
 

@@ -9,8 +9,8 @@ from starlette.testclient import TestClient
 from api.main import create_app
 from axformer import __version__
 from store.migrate import newest_revision
-from store.ports import free_port
 from store.session import session_scope
+from store.system.ports import free_port
 
 
 def test_all_parts_there(client):

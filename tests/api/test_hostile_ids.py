@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from api.errors import InvalidInputError, RangeError
-from api.negotiation import choose
-from api.paging import parse_cursor
-from api.ranges import parse_range
+from api.http.negotiation import choose
+from api.http.paging import parse_cursor
+from api.http.ranges import parse_range
 from tests.statements import said_to
 
 IDS = (

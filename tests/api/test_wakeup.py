@@ -11,9 +11,9 @@ from starlette.testclient import TestClient
 
 from api.main import create_app
 from api.wakeup import WAKE_TASK
-from store.ports import free_port
 from store.repositories.outbox import unsent_messages
 from store.session import session_scope
+from store.system.ports import free_port
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_a_refused_job_wakes_nobody(api, body, queue):
 
 
 def test_the_workers_task_has_the_name_that_is_sent():
-    source = (Path(__file__).parents[2] / "worker" / "tasks.py").read_text()
+    source = (Path(__file__).parents[2] / "worker" / "main" / "tasks.py").read_text()
     assert f'"{WAKE_TASK}"' in source
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.storage import acts, measure, moto_server
-from store.storage import LocalStorage
+from store.storage.storage import LocalStorage
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from axformer.config import make_config
 from store.repositories.groups import NewGroup, create_group
 from store.session import Sessions, session_scope
 from store.settings import Settings
-from store.storage import LocalStorage
+from store.storage.storage import LocalStorage
 from tests.api.conftest import Stage, trial
 from tests.api.test_paths import PATH
 from tests.browser.conftest import Open, Team

@@ -6,7 +6,7 @@ import pytest
 
 from store.session import Sessions
 from store.settings import Settings
-from store.storage import LocalStorage
+from store.storage.storage import LocalStorage
 from tests.api.conftest import Stage, trial
 from tests.browser.conftest import Open, Team
 from tests.pages.test_path import COSTLY

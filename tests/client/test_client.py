@@ -24,7 +24,7 @@ from axformer.errors import InputError
 from store.repositories.uploads import find_upload
 from store.session import Sessions, session_scope
 from store.settings import Settings
-from store.storage import LocalStorage, upload_folder
+from store.storage.storage import LocalStorage, upload_folder
 from tests.api.conftest import Crew, Stage, trial
 from tests.client.conftest import FILES, QUICK, SEARCH, beside, play_search, play_worker
 

@@ -19,7 +19,7 @@ from store.repositories.teams import create_team
 from store.session import make_engine, make_sessions, session_scope
 from store.setting_groups import RateSettings
 from store.settings import Settings
-from store.storage import LocalStorage
+from store.storage.storage import LocalStorage
 from tests.api.conftest import Stage, trial
 from tests.serving import serving
 

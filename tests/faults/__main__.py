@@ -11,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from store.processes import Child
 from store.states import JobState
+from store.system.processes import Child
 from tests.faults.faults import (
     ROOM_FOR_INPUTS,
     at_trial,

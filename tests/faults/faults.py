@@ -14,8 +14,8 @@ from typing import Any
 
 import httpx2
 
-from store.processes import Child
 from store.states import JobState
+from store.system.processes import Child
 from tests.faults.service import READY_SECONDS, Service, is_ready, kill_tree, tree, wait_until
 
 MOST_DELAY = 0.3

@@ -19,13 +19,13 @@ from pydantic import SecretStr
 from store.embedded.postgres import start_postgres
 from store.embedded.server import EmbeddedServer
 from store.embedded.valkey import start_valkey
-from store.first_key import keep_or_make_key
 from store.migrate import migrate
-from store.ports import LOOPBACK, free_port
-from store.processes import Child, spawn
+from store.serve.first_key import keep_or_make_key
+from store.serve.stack import CHECKOUT
 from store.settings import Settings
-from store.stack import CHECKOUT
 from store.states import TERMINAL
+from store.system.ports import LOOPBACK, free_port
+from store.system.processes import Child, spawn
 
 LEASE_SECONDS = 3.0
 """Short, so that a lost worker's job is taken over soon; long enough for a busy machine's heartbeat."""

@@ -125,7 +125,7 @@ def test_a_message_about_data_can_be_stored(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(b'{"a\\u0000\\ud800": 1}')
     with pytest.raises(DataError) as caught:
         read(tmp_path / "a.jsonl")
-    from worker.failure import Failure
+    from worker.job.failure import Failure
 
     stored = Failure("invalid_data", str(caught.value)).as_dict()["message"]
     assert "\0" not in stored

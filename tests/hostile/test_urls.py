@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from store.storage import LocalStorage
+from store.storage.storage import LocalStorage
 from tests.loopback import Answer, Loopback
 from worker.fetching.cache import ContentCache
 from worker.fetching.errors import FetchError, ReferenceForbidden, ReferenceInvalid, ReferenceTooLarge

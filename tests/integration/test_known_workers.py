@@ -11,7 +11,7 @@ from store.settings import Settings
 from store.tables.workers import Worker
 from tests.integration.real_worker import START_SECONDS, log_of, settings, wait_until, worker
 from tests.worker.conftest import opened
-from worker.context import worker_name
+from worker.base.context import worker_name
 
 __all__ = ["opened", "settings"]
 

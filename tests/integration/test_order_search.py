@@ -20,8 +20,8 @@ from store.tables.teams import Team
 from tests.tiny_models import tiny_rows, write_rows
 from tests.worker.conftest import LONG_PASS, Open, opened
 from tests.worker.unconfined import Unconfined
-from worker.context import claim_job, open_context
-from worker.runner import run_job
+from worker.base.context import claim_job, open_context
+from worker.job.runner import run_job
 from worker.sandbox.sandboxes import Sandboxes
 
 __all__ = ["opened"]

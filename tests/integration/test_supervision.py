@@ -27,7 +27,7 @@ from tests.integration.real_worker import (
 )
 from tests.tiny_models import tiny_rows, write_rows
 from tests.worker.conftest import GUESSING, LONG_PASS, Open, Post, Watch, opened, post, watch
-from tests.worker.test_runner import library_run, without_seconds
+from tests.worker.job.test_runner import library_run, without_seconds
 
 __all__ = ["opened", "post", "settings", "watch"]
 

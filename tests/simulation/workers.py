@@ -1,4 +1,4 @@
-"""Simulated workers. They do on the store what ``worker.runner`` does, one transaction a step, and trust nothing but it."""
+"""Simulated workers. They do on the store what ``worker.job.runner`` does, one transaction a step, and trust nothing but it."""
 
 from collections.abc import Generator
 from dataclasses import dataclass, replace
@@ -170,7 +170,7 @@ class Worker:
         self.is_told_to_cancel = self.is_told_to_pause = False
 
     def _carry_out(self, job: Job) -> Steps:
-        """The steps of a job, as ``worker.runner`` takes them."""
+        """The steps of a job, as ``worker.job.runner`` takes them."""
         held = (job.id, job.fence)
         try:
             yield lambda session: leases.add_event(session, *held, "job.fetched", {})

@@ -24,7 +24,7 @@ from store.tables.jobs import Job
 from store.tables.teams import Team
 from tests.tiny_models import save_tiny_checkpoint, tiny_rows, write_rows
 from tests.worker.unconfined import Unconfined
-from worker.context import WorkerContext, claim_job, open_context
+from worker.base.context import WorkerContext, claim_job, open_context
 from worker.sandbox.sandboxes import Sandboxes
 
 LONG_PASS = {"neuron_group_size": 1, "refine_margin": 100.0}

@@ -10,7 +10,7 @@ import structlog
 from store.repositories import retention
 from store.repositories.revision import database_identity
 from store.session import Sessions, session_scope
-from store.storage import Storage, job_folder, upload_folder
+from store.storage.storage import Storage, job_folder, upload_folder
 
 _LOG = structlog.get_logger(__name__)
 UNFINISHED_SECONDS = 3600.0

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from store.repositories import groups, retention
 from store.session import Sessions, session_scope
 from store.settings import Settings
-from store.storage import Storage, job_folder, upload_folder
+from store.storage.storage import Storage, job_folder, upload_folder
 
 _SENT_KEPT = timedelta(days=1)
 """How long a settled wake-up message is kept for debugging."""

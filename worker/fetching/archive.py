@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
-from store.archives import Readable, checkpoint_members, damage_told, unpacked_limit
 from store.errors import ArchiveError, ArchiveTooLargeError
+from store.storage.archives import Readable, checkpoint_members, damage_told, unpacked_limit
 from worker.fetching.errors import ArchiveInvalid, ReferenceTooLarge
 
 _COPY_BYTES = 1 << 20

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
-from store.storage import remove_old
+from store.storage.storage import remove_old
 
 _READ_ONLY = 0o444
 

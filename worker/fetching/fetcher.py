@@ -9,9 +9,9 @@ from pathlib import Path
 from axformer.data.formats import ENDINGS
 from axformer.intake.foreign import remedy_for
 from axformer.intake.names import CONFIG, KNOWN_NAMES, WEIGHTS_INDEX, is_checkpoint_file, is_shard
-from store.archives import ARCHIVE_SUFFIXES, is_archive
 from store.errors import ReferenceFormError
 from store.references import Reference, Scheme, parse_reference
+from store.storage.archives import ARCHIVE_SUFFIXES, is_archive
 from worker.fetching.archive import unpack
 from worker.fetching.cache import Entry
 from worker.fetching.errors import (

@@ -1,7 +1,7 @@
 """The source for each URI scheme."""
 
 from store.references import Reference, Scheme
-from store.storage import Storage
+from store.storage.storage import Storage
 from worker.fetching.errors import ReferenceForbidden
 from worker.fetching.http import HttpSource
 from worker.fetching.hub import HubSource

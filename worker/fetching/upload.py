@@ -6,7 +6,7 @@ from functools import cached_property
 
 from store.errors import ContentChangedError, StorageError
 from store.references import Reference
-from store.storage import Storage, upload_folder
+from store.storage.storage import Storage, upload_folder
 from store.tables.uploads import Upload
 from worker.fetching.errors import ReferenceDiffers, ReferenceMissing
 from worker.fetching.source import Content

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from store.bucket import Bucket, Key
 from store.errors import StorageFullError, StorageRefusedError, StorageUnavailableError
 from store.references import Reference
 from store.setting_groups import StorageSettings
+from store.storage.bucket import Bucket, Key
 from worker.handover.errors import HandoverError, refused, unavailable
 from worker.handover.files import Outgoing
 

@@ -14,18 +14,18 @@ import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
 from store.errors import VaultKeyError
-from store.open_storage import open_storage
 from store.references import Scheme, parse_reference, shown
 from store.repositories.artifacts import list_artifacts
 from store.repositories.handovers import Claimed, claim_handover, fail_handover, finish_handover, renew_handover
 from store.session import Sessions, session_scope
 from store.settings import Settings
+from store.storage.open_storage import open_storage
 from store.tables.artifacts import Artifact
 from store.vault import open_vault
+from worker.base.packing import ARCHIVE_NAME
+from worker.base.periodic import Periodic
 from worker.handover.errors import HandoverError
 from worker.handover.files import Outgoing, brought
-from worker.packing import ARCHIVE_NAME
-from worker.periodic import Periodic
 
 _LOG = structlog.get_logger(__name__)
 _BEATS = 4

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from store.errors import StorageError, StorageUnavailableError
-from store.storage import Storage, job_folder
+from store.storage.storage import Storage, job_folder
 from store.tables.artifacts import Artifact
 from worker.handover.errors import HandoverError
 

@@ -22,7 +22,7 @@ from worker.sandbox.lines import CheckStop, LineTooLongError
 from worker.sandbox.messages import FROM_PROCESS, Answer, Failed, Message, Ready, Refused, Restrictions
 from worker.sandbox.probe import check_required
 from worker.sandbox.process import INPUTS, MADE, STATE, Start
-from worker.workspace import Workspace
+from worker.sandbox.workspace import Workspace
 
 _ERRORS: dict[str, type[AxFormerError]] = {
     kind.__name__: kind

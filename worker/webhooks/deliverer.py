@@ -16,8 +16,8 @@ from store.session import Sessions, session_scope
 from store.settings import Settings
 from store.signing import SigningKey, signing_key
 from store.tables.webhooks import Delivery
+from worker.base.periodic import Periodic
 from worker.fetching.policy import FetchPolicy
-from worker.periodic import Periodic
 from worker.webhooks.sender import Message, send
 
 _LOG = structlog.get_logger(__name__)

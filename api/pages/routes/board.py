@@ -10,7 +10,6 @@ from starlette.responses import Response
 
 from api.deps import ReadingDep, ResourcesDep
 from api.errors import InvalidInputError
-from api.job_views import jobs_page
 from api.pages import stream
 from api.pages.context import Pages
 from api.pages.demo import demo_form
@@ -18,6 +17,7 @@ from api.pages.deps import PagesDep, Visitor, VisitorDep, still_valid
 from api.pages.stream import Look
 from api.resources import Resources
 from api.services import jobs, queue
+from api.views.jobs import jobs_page
 from axformer.reporting.deploy_table import deployables
 from axformer.wire.states import JobOutcome
 from store.repositories import groups as repository

@@ -11,10 +11,10 @@ from starlette.responses import Response
 
 from api.deps import ReadingDep
 from api.errors import FieldError, InvalidInputError
-from api.job_views import job_read
 from api.pages.deps import PagesDep, Visitor, VisitorDep
 from api.pages.pictures import PLACE, WidthQuery, fragment, markup
 from api.services import jobs
+from api.views.jobs import job_read
 from axformer.drawing.comparison import Course, comparison
 from axformer.errors import InputError
 from axformer.reporting.deploy_table import Deployables, deployables

@@ -9,7 +9,6 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from api.deps import ReadingDep, ResourcesDep
-from api.group_views import group_read
 from api.pages import stream
 from api.pages.context import Pages
 from api.pages.deps import PagesDep, Visitor, VisitorDep, still_valid
@@ -17,6 +16,7 @@ from api.pages.pictures import PLACE, WidthQuery, fragment, markup
 from api.pages.stream import Look
 from api.resources import Resources
 from api.services import groups
+from api.views.groups import group_read
 from axformer.errors import InputError
 from axformer.reporting.side_by_side import side_by_side_in_group
 from axformer.wire.groups import GroupRead, GroupRow

@@ -6,10 +6,11 @@ from fastapi import APIRouter, Request
 from sqlalchemy.orm import Session
 from starlette.responses import Response, StreamingResponse
 
-from api import downloads
 from api.deps import ReadingDep, ResourcesDep, StorageDep
-from api.downloads import Download, attachment
 from api.errors import NotFoundError
+from api.http import downloads
+from api.http.downloads import Download, attachment
+from api.http.tarring import tar_of
 from api.pages import stream
 from api.pages.context import Pages
 from api.pages.deps import PagesDep, Visitor, VisitorDep, still_valid
@@ -21,7 +22,6 @@ from api.pages.stream import Look, Wait
 from api.resources import Resources
 from api.services import artifacts, jobs
 from api.services.inputs.look import names_of
-from api.tarring import tar_of
 from axformer.config import changed_knobs
 from axformer.wire.kinds import JobKind
 from store.errors import StorageError
@@ -29,7 +29,7 @@ from store.repositories.jobs import Standing
 from store.repositories.trace_views import trace_totals
 from store.session import session_scope
 from store.states import TERMINAL
-from store.storage import job_folder
+from store.storage.storage import job_folder
 
 router = APIRouter(prefix="/jobs/{job_id}")
 

@@ -19,7 +19,7 @@ from api.services.inputs.look import names_of
 from axformer.wire.analyses import AnalysisCreate
 from store.repositories.audit import note
 from store.session import session_scope
-from store.storage import Storage
+from store.storage.storage import Storage
 from store.tables.jobs import Job
 
 router = APIRouter(prefix="/analyses")

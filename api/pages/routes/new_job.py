@@ -35,7 +35,7 @@ from store.errors import StorageError
 from store.passes import work_of
 from store.repositories.audit import note
 from store.session import session_scope
-from store.storage import Storage, upload_folder
+from store.storage.storage import Storage, upload_folder
 from store.tables.jobs import Job
 
 router = APIRouter()

@@ -4,11 +4,11 @@ from fastapi import APIRouter, BackgroundTasks
 from starlette.responses import RedirectResponse, Response
 
 from api.deps import ResourcesDep, SessionDep, StorageDep
-from api.discarding import discard
 from api.pages.context import PAGE_HEADERS
 from api.pages.deps import FormDep, WriterDep
 from api.services import steering
-from store.storage import job_folder
+from api.services.discarding import discard
+from store.storage.storage import job_folder
 
 router = APIRouter(prefix="/jobs/{job_id}")
 

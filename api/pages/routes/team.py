@@ -12,12 +12,12 @@ from starlette.responses import RedirectResponse, Response
 
 from api.deps import ReadingDep, ResourcesDep, SessionDep, SettingsDep
 from api.errors import InvalidInputError
-from api.key_views import audit_page, keys_page
+from api.http.paging import MOST_NUMBER
 from api.pages.context import PAGE_HEADERS, Pages
 from api.pages.deps import AdminDep, FormDep, PagesDep, Visitor
-from api.paging import MOST_NUMBER
 from api.resources import Resources
 from api.services import keys, webhooks
+from api.views.keys import audit_page, keys_page
 from axformer.wire.audit import AuditRead
 from axformer.wire.base import Name
 from axformer.wire.scopes import Scope

@@ -20,8 +20,8 @@ from axformer.intake.names import (
 )
 from axformer.intake.strict_json import parse_json
 from axformer.wire.heads import NewHead
-from store.archives import ARCHIVE_SUFFIXES, checkpoint_members, damage_told, is_archive, unpacked_limit
 from store.errors import ArchiveError, ArchiveTooLargeError
+from store.storage.archives import ARCHIVE_SUFFIXES, checkpoint_members, damage_told, is_archive, unpacked_limit
 
 LOOK_BYTES = 512 << 20
 """Most bytes of an archive that are unpacked for a look, all but its config into nothing: a second or two."""

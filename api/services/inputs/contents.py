@@ -19,7 +19,7 @@ from api.services import uploads
 from store.errors import StorageError
 from store.references import Scheme, parse_reference
 from store.settings import Settings
-from store.storage import READ_CHUNK, Storage, upload_folder
+from store.storage.storage import READ_CHUNK, Storage, upload_folder
 
 
 class UnreadableError(Exception):

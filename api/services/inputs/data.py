@@ -15,7 +15,7 @@ from axformer.data.labels import ClassNames, LabelColumn
 from axformer.data.reading import rows_in
 from axformer.data.rows import Rows
 from axformer.errors import DataError
-from store.archives import is_archive
+from store.storage.archives import is_archive
 
 LOOK_BYTES = 16 << 20
 """Most bytes of a data file, unpacked, that are read for a look; parsed they take some ten times as much memory."""

@@ -16,7 +16,7 @@ from axformer.wire.heads import NewHead
 from axformer.wire.jobs import JobCreate
 from store.errors import ReferenceFormError
 from store.settings import Settings
-from store.storage import Storage
+from store.storage.storage import Storage
 
 _ELSEWHERE = "is read by a worker, not here."
 _WITHOUT_LABELS = ("calibrate",)

@@ -19,9 +19,9 @@ from store.settings import Settings
 from store.states import WORKING, JobState
 from tests.tiny_models import tiny_rows, write_rows
 from tests.worker.conftest import LONG_PASS, Open, Post, Watch, context, opened, post, settings, watch
-from tests.worker.test_runner import CHECKPOINTS, artifacts_of, library_run
-from worker.context import WorkerContext, claim_job
-from worker.runner import run_job
+from tests.worker.job.test_runner import CHECKPOINTS, artifacts_of, library_run
+from worker.base.context import WorkerContext, claim_job
+from worker.job.runner import run_job
 from worker.sandbox.errors import RestrictionsMissingError
 from worker.sandbox.parent import NAME
 from worker.sandbox.sandboxes import Sandboxes

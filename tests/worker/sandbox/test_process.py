@@ -16,7 +16,7 @@ from pydantic import SecretStr
 
 from store.settings import Settings
 from tests.worker.sandbox import obedient
-from worker.descendants import descendants
+from worker.sandbox.descendants import descendants
 from worker.sandbox.launch import FILES, NETWORK
 from worker.sandbox.parent import NAME
 from worker.sandbox.process import INPUTS, MADE, ConfinedProcess

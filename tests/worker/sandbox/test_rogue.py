@@ -22,10 +22,10 @@ from store.states import WORKING, JobState
 from store.tables.jobs import Job
 from tests.worker.conftest import Post, Watch, context, opened, post, settings, watch
 from tests.worker.sandbox.rogue import HEADS, LAYERS, SPEED, WIDE, Act, Rogue, Voice, trial
-from worker.context import WorkerContext, claim_job
-from worker.failure import UNSAFE_INPUT
-from worker.ledger import Ledger
-from worker.runner import run_job
+from worker.base.context import WorkerContext, claim_job
+from worker.job.failure import UNSAFE_INPUT
+from worker.job.ledger import Ledger
+from worker.job.runner import run_job
 from worker.sandbox.errors import SandboxError
 from worker.sandbox.lines import LONGEST
 from worker.sandbox.messages import Failed, Message, Searched, Suspended, Trained, Tried, Working

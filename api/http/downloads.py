@@ -1,0 +1,89 @@
+"""Files over HTTP: strong ETag, conditions, ranges and digest; read in pieces, never held whole.
+
+The ETag is the content's SHA-256, so an interrupted download can be continued safely (``If-Range``), and one that a
+caller already has costs nothing (``If-None-Match``).
+"""
+
+import base64
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from starlette.responses import RedirectResponse, Response, StreamingResponse
+
+from api.http.ranges import parse_range
+
+ReadSlice = Callable[[int, int], Iterator[bytes]]
+"""The bytes from the first number to the second, half open, in pieces."""
+
+
+@dataclass(frozen=True)
+class Download:
+    """A file to be sent."""
+
+    name: str
+    media_type: str
+    sha256: str
+    size: int
+    read: ReadSlice
+    address: str | None = None
+    """Where the whole file can be downloaded for a short while without this service, if the operator wants that."""
+
+    @property
+    def etag(self) -> str:
+        """The strong entity tag."""
+        return f'"{self.sha256}"'
+
+
+def answer(download: Download, *, method: str, headers: Mapping[str, str]) -> Response:
+    """The response to a GET or HEAD with these request headers: 200, 206, 304, or 307 to an address of the storage.
+
+    Raises:
+        RangeError: the range lies outside the file.
+    """
+    described = _described(download)
+    if _is_known(headers.get("if-none-match"), download.etag):
+        del described["Content-Disposition"]
+        return Response(status_code=304, headers=described)
+    described["Content-Type"] = download.media_type
+    if method == "HEAD":
+        return Response(headers=described | {"Content-Length": str(download.size)})
+    if download.address is not None and method == "GET" and "if-range" not in headers:
+        return RedirectResponse(download.address, headers={"Cache-Control": "no-store"})  # 307: the range goes along
+    wanted = None
+    if "range" in headers and headers.get("if-range", download.etag) == download.etag:
+        wanted = parse_range(headers["range"], download.size)
+    if wanted is None:
+        described["Content-Length"] = str(download.size)
+        return StreamingResponse(download.read(0, download.size), headers=described)
+    described["Content-Length"] = str(wanted.stop - wanted.start)
+    described["Content-Range"] = wanted.content_range(download.size)
+    return StreamingResponse(download.read(wanted.start, wanted.stop), status_code=206, headers=described)
+
+
+def _described(download: Download) -> dict[str, str]:
+    digest = base64.b64encode(bytes.fromhex(download.sha256)).decode()
+    return {
+        "ETag": download.etag,
+        "Accept-Ranges": "bytes",
+        "Repr-Digest": f"sha-256=:{digest}:",
+        "Content-Disposition": attachment(download.name),
+        # A retried job has other files under the same names, so a cache must revalidate; that costs one 304.
+        "Cache-Control": "private, no-cache",
+    }
+
+
+def attachment(name: str) -> str:
+    """The header that makes a browser save the file under the last part of its name (RFC 6266)."""
+    base = name.rpartition("/")[2]
+    plain = "".join(
+        letter if letter.isascii() and letter.isprintable() and letter not in '"\\%' else "_" for letter in base
+    )
+    return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(base, safe='')}"
+
+
+def _is_known(if_none_match: str | None, etag: str) -> bool:
+    if if_none_match is None:
+        return False
+    tags = [tag.strip().removeprefix("W/") for tag in if_none_match.split(",")]
+    return "*" in tags or etag in tags

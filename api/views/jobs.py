@@ -1,0 +1,105 @@
+"""Jobs as the API shows them: the public fields, with links and without secrets."""
+
+from typing import Any
+
+from api.http.paging import cursor_behind
+from api.services.queue import Place
+from api.services.steering import BulkOutcome
+from api.views.queue import place_read
+from axformer.wire.bulk import BulkErrorRead, BulkItemRead, BulkRead
+from axformer.wire.findings import AnalysisAsked
+from axformer.wire.handovers import HandoverRead
+from axformer.wire.jobs import JobErrorRead, JobLinks, JobRead, ProgressRead, ReportRead
+from axformer.wire.page import PageRead
+from axformer.wire.webhooks import Webhook
+from store.errors import IllegalTransitionError
+from store.page import Page
+from store.references import shown
+from store.summaries import outcome_of
+from store.tables.jobs import Job
+
+_NOT_FOUND = "your team has no job '{}' that fits"
+
+
+def job_path(job_id: str) -> str:
+    """The address of a job."""
+    return f"/v1/jobs/{job_id}"
+
+
+def job_read(job: Job, place: Place | None = None) -> JobRead:
+    """A job as the API shows it, optionally with its place in the queue."""
+    return JobRead(
+        id=job.id,
+        kind=job.kind,
+        group=job.group_id,
+        exported_from=job.exported_from,
+        upto=job.upto,
+        name=job.name,
+        state=job.state,
+        outcome=outcome_of(job.summary),
+        status_reason=job.status_reason,
+        checkpoint=_reference(job.checkpoint),
+        validation=_reference(job.validation),
+        test=_reference(job.test) if job.test else None,
+        calibrate=_reference(job.calibrate) if job.calibrate else None,
+        train=_reference(job.train) if job.train else None,
+        finetune=job.finetune,
+        against=_reference(job.against) if job.against else None,
+        analysis=AnalysisAsked(**job.analysis) if job.analysis else None,
+        head=job.head,
+        preset=job.preset,
+        config=job.config,
+        priority=job.priority,
+        device=job.device,
+        forms=job.forms,
+        labels=job.labels,
+        webhook=Webhook(**job.webhook | {"url": shown(job.webhook["url"])}) if job.webhook else None,
+        deliver=HandoverRead.model_validate(job.handover, extra="ignore") if job.handover else None,
+        attempt=job.attempt,
+        max_attempts=job.max_attempts,
+        error=JobErrorRead.model_validate(job.error, extra="ignore") if job.error else None,
+        progress=ProgressRead.model_validate(job.progress, extra="ignore") if job.progress else None,
+        report=_report(job.summary) if job.summary and "findings" not in job.summary else None,
+        findings=(job.summary or {}).get("findings"),
+        queue=place_read(place) if place else None,
+        created_at=job.created_at,
+        started_at=job.started_at,
+        finished_at=job.finished_at,
+        cancel_requested_at=job.cancel_requested_at,
+        links=_links(job_path(job.id)),
+    )
+
+
+def jobs_page(page: Page[Job]) -> PageRead[JobRead, str]:
+    """Jobs as a page."""
+    following = cursor_behind(page.items[-1]) if page.items else None
+    jobs = [job_read(job) for job in page.items]
+    return PageRead[JobRead, str](data=jobs, has_more=page.has_more, next=following)
+
+
+def bulk_read(outcome: BulkOutcome) -> BulkRead:
+    """The outcome of each job of a bulk request, by id."""
+    items = [_bulk_item(job, refusal) for job, refusal in outcome.jobs]
+    items += [
+        BulkItemRead(id=job_id, state=None, error=BulkErrorRead(code="job_not_found", detail=_NOT_FOUND.format(job_id)))
+        for job_id in outcome.unknown
+    ]
+    return BulkRead(data=items, has_more=outcome.has_more)
+
+
+def _bulk_item(job: Job, refusal: IllegalTransitionError | None) -> BulkItemRead:
+    error = None if refusal is None else BulkErrorRead(code="wrong_state", detail=f"{job.id}: {refusal}")
+    return BulkItemRead(id=job.id, state=job.state, error=error)
+
+
+def _reference(reference: dict[str, Any]) -> dict[str, Any]:
+    return reference | {"uri": shown(reference["uri"])}
+
+
+def _report(summary: dict[str, Any]) -> ReportRead:
+    return ReportRead.model_validate(summary, extra="ignore")
+
+
+def _links(path: str) -> JobLinks:
+    names = ("trace", "path", "events", "artifacts", "deliveries", "cancel", "pause", "resume", "retry", "deliver")
+    return JobLinks(self=path, **{name: f"{path}/{name}" for name in names})

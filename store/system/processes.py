@@ -1,0 +1,116 @@
+"""Child processes that end, with all their descendants, when asked to or when this process dies.
+
+A child that has ended keeps its id until it is waited for; then the system may reuse the id. A caller that still has to kill
+a child's descendants therefore checks with :func:`has_ended`, which does not reap the child as ``Popen.poll`` does.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from store.system import launch
+
+_KILL_WAIT_SECONDS = 10.0
+"""A killed process ends at once, unless the kernel waits for a device."""
+_LOOK_SECONDS = 0.02
+"""Interval of checks on a child that was asked to end: short for a person, long for a processor."""
+_TAIL_LINES = 20
+"""Enough of a log to hold one traceback's end."""
+
+
+def has_ended(process: subprocess.Popen[bytes]) -> bool:
+    """Whether a child of this process is no longer running; its id stays its own."""
+    if process.returncode is not None:
+        return True
+    try:
+        return psutil.Process(process.pid).status() == psutil.STATUS_ZOMBIE  # type: ignore[no-any-return]
+    except psutil.NoSuchProcess:  # another thread has waited for it at this moment
+        return True
+
+
+@dataclass(frozen=True)
+class Child:
+    """A running program in its own session, which a Ctrl-C on the terminal does not reach."""
+
+    name: str
+    process: subprocess.Popen[bytes]
+    log: Path
+    stop_signal: signal.Signals
+
+    def has_ended(self) -> bool:
+        """Whether it is no longer running."""
+        return has_ended(self.process)
+
+    def stop(self, grace_seconds: float) -> int:
+        """Ask the program to end, kill it and its remaining children after the grace period, and return its exit code."""
+        if not self.has_ended():
+            os.kill(self.process.pid, self.stop_signal)
+            until = time.monotonic() + grace_seconds
+            while not self.has_ended() and time.monotonic() < until:
+                time.sleep(_LOOK_SECONDS)
+        self.kill()
+        return self.process.wait(_KILL_WAIT_SECONDS)
+
+    def kill(self) -> None:
+        """Kill the program and all its children; nothing happens if it has been waited for."""
+        if self.process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+
+    def log_tail(self) -> str:
+        """The last lines of its log."""
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-_TAIL_LINES:])
+
+
+def spawn(
+    name: str,
+    command: Sequence[str | Path],
+    *,
+    log: Path,
+    directory: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    user: str = "",
+    stop_signal: signal.Signals = signal.SIGTERM,
+    orphan_signal: signal.Signals | None = None,
+) -> Child:
+    """Start a program with its output appended to a log file; as another user if this one is root.
+
+    If this process dies without stopping it, the program gets ``orphan_signal``, by default ``stop_signal`` (on Linux).
+
+    Raises:
+        FileNotFoundError: there is no such program.
+    """
+    program, *arguments = [str(part) for part in command]
+    path = shutil.which(program)
+    if path is None:
+        raise FileNotFoundError(f"there is no program '{program}'")
+    launcher = [
+        sys.executable,
+        "-I",
+        "-S",
+        str(Path(launch.__file__).resolve()),
+        str(int(orphan_signal or stop_signal)),
+        user,
+        path,
+    ]
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as output:
+        process = subprocess.Popen(  # noqa: S603
+            [*launcher, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            cwd=directory,
+            env=None if environment is None else dict(environment),
+            start_new_session=True,
+        )
+    return Child(name=name, process=process, log=log, stop_signal=stop_signal)

@@ -1,0 +1,61 @@
+"""A worker makes itself known when it looks for a job, and takes those that its device can do."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from axformer.wire.devices import Device
+from store.repositories.workers import living_workers
+from store.session import Sessions, session_scope
+from store.settings import Settings
+from tests.worker.conftest import Post
+from tests.worker.unconfined import Unconfined
+from worker.base.context import claim_job, make_known, open_context, worker_name
+from worker.base.hardware import device_kind, with_device
+from worker.base.machine import machine_of
+from worker.sandbox.sandboxes import Sandboxes
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("cpu", Device.CPU), ("cuda", Device.GPU), ("cuda:1", Device.GPU), ("mps", Device.GPU)]
+)
+def test_a_device_is_of_a_kind(name: str, kind: Device) -> None:
+    assert device_kind(name) is kind
+
+
+def test_which_device_is_found_the_process_of_the_jobs_says(settings: Settings) -> None:
+    settings = settings.model_copy(update={"device": "auto"})
+    with Sandboxes(settings, Unconfined) as sandboxes:
+        found = with_device(settings, sandboxes).device
+    assert device_kind(found) in (Device.CPU, Device.GPU)
+    with pytest.raises(ValueError, match="not a device yet"):
+        device_kind("auto")
+
+
+def test_workers_with_one_directory_are_one_machine_also_after_a_restart(tmp_path: Path) -> None:
+    here, elsewhere = machine_of(tmp_path / "here"), machine_of(tmp_path / "elsewhere")
+    machine_of.cache_clear()
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(lambda _: machine_of.__wrapped__(tmp_path / "here"), range(8))) == {here}
+        found = set(pool.map(lambda _: machine_of.__wrapped__(tmp_path / "new"), range(8)))
+    assert len(found) == 1
+    assert found.isdisjoint({here, elsewhere})
+    assert [file.name for file in (tmp_path / "new").iterdir()] == ["machine"]
+
+
+def test_a_worker_is_known_before_it_has_a_job_and_takes_what_fits(
+    sessions: Sessions, settings: Settings, post: Post
+) -> None:
+    post(device=Device.GPU)
+    fitting = post(device=Device.CPU)
+    with open_context(settings, Sandboxes(settings), main_pid=7) as context:
+        make_known(context)
+        with session_scope(sessions) as session:
+            (known,) = living_workers(session, settings.lease_seconds)
+        assert (known.name, known.queue, known.device) == (worker_name(7), settings.celery_queue, Device.CPU)
+        job = claim_job(context)
+        assert job is not None
+        assert (job.id, job.worker) == (fitting, known.process)
+        assert job.machine == known.machine == machine_of(settings.var_dir)
+        assert claim_job(context) is None

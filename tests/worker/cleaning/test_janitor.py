@@ -1,0 +1,391 @@
+"""What is past its time goes, what nobody owns goes, and what somebody needs stays."""
+
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as law
+from hypothesis import strategies as st
+from sqlalchemy import func, select, update
+
+from store.repositories import claims, groups, jobs, leases, retention, steering
+from store.repositories.artifacts import list_artifacts
+from store.repositories.audit import Operator, entries_before, note
+from store.repositories.events import events_after
+from store.repositories.uploads import add_upload, find_upload, hold_upload
+from store.session import Sessions, session_scope
+from store.setting_groups import RetainSettings
+from store.settings import Settings
+from store.states import TERMINAL, JobState
+from store.storage.storage import LocalStorage, job_folder, upload_folder
+from store.tables.artifacts import Artifact
+from store.tables.audit import AuditEntry
+from store.tables.jobs import Job
+from store.tables.outbox import OutboxMessage
+from store.tables.teams import Team
+from store.tables.uploads import Upload
+from tests.store.makers import Makers
+from worker.fetching.cache import ContentCache
+from worker.janitor import Cleaned, clean
+
+DAY = 86_400.0
+LONG_AGO = time.time() - 10 * DAY
+
+
+@pytest.fixture
+def settings(database_url: str, tmp_path: Path) -> Settings:
+    return Settings(database_url=database_url, var_dir=tmp_path / "var")
+
+
+@pytest.fixture
+def storage(settings: Settings) -> LocalStorage:
+    return LocalStorage(settings.storage_dir)
+
+
+@pytest.fixture
+def make(team: Team) -> Makers:
+    return Makers(team.id)
+
+
+def ended(sessions: Sessions, make: Makers, storage: LocalStorage, *, days_ago: float, **changes: object) -> str:
+    """A job that succeeded with a file so long ago."""
+    with session_scope(sessions) as session:
+        job = jobs.create_job(session, make.job(**changes)).job
+        claimed = claims.claim_next(session, "worker", 60)
+        assert claimed is not None
+        for state in (JobState.VALIDATING, JobState.RUNNING, JobState.PACKAGING):
+            leases.set_state(session, job.id, claimed.fence, state)
+        stored = storage.put(job_folder(job.id), [job.id.encode()])
+        file = Artifact(
+            job_id=job.id, name="plan.json", sha256=stored.sha256, bytes=stored.bytes, media_type="application/json"
+        )
+        leases.finish_succeeded(session, job.id, claimed.fence, {"removed": []}, [file])
+        backdate(session, job.id, days_ago)
+    return job.id
+
+
+def backdate(session, job_id: str, days: float) -> None:
+    session.execute(update(Job).where(Job.id == job_id).values(finished_at=func.now() - timedelta(days=days)))
+
+
+def uploaded(sessions: Sessions, storage: LocalStorage, team: Team, upload_id: str, *, days_ago: float) -> str:
+    stored = storage.put(upload_folder(upload_id), [upload_id.encode()])
+    with session_scope(sessions) as session:
+        row = Upload(id=upload_id, team_id=team.id, filename="dev.jsonl", sha256=stored.sha256, bytes=stored.bytes)
+        add_upload(session, row)
+        session.execute(
+            update(Upload).where(Upload.id == upload_id).values(created_at=func.now() - timedelta(days=days_ago))
+        )
+    return upload_id
+
+
+def age(path: Path, when: float = LONG_AGO) -> None:
+    os.utime(path, (when, when))
+
+
+def keeping(settings: Settings, **days: float) -> Settings:
+    return settings.model_copy(
+        update={"retain": RetainSettings(**{f"{name}_days": value for name, value in days.items()})}
+    )
+
+
+def files(settings: Settings) -> set[str]:
+    root = settings.storage_dir
+    return {str(path.relative_to(root).parent) for path in root.rglob("*/*/*") if path.is_file()}
+
+
+def test_what_a_killed_worker_was_sending_goes_after_a_day(
+    sessions: Sessions, settings: Settings, storage: LocalStorage
+) -> None:
+    lost, present = settings.spool_dir / "handover-lost", settings.spool_dir / "handover-present"
+    for directory in (lost, present):
+        directory.mkdir(parents=True)
+        (directory / "file").touch()
+    os.utime(lost, (LONG_AGO, LONG_AGO))
+    assert clean(sessions, settings, storage).unfinished == 1
+    assert list(settings.spool_dir.iterdir()) == [present]
+
+
+def test_by_default_nothing_that_ended_is_ever_removed(
+    sessions: Sessions, settings: Settings, storage: LocalStorage, make: Makers, team: Team
+) -> None:
+    ended(sessions, make, storage, days_ago=10_000)
+    uploaded(sessions, storage, team, "upl_1", days_ago=10_000)
+    assert clean(sessions, settings, storage) == Cleaned()
+    assert len(files(settings)) == 2
+
+
+def test_old_jobs_go_with_their_files_and_young_and_unfinished_ones_stay(
+    sessions: Sessions, settings: Settings, storage: LocalStorage, make: Makers
+) -> None:
+    ended(sessions, make, storage, days_ago=31)
+    young = ended(sessions, make, storage, days_ago=29)
+    with session_scope(sessions) as session:
+        waiting = jobs.create_job(session, make.job()).job.id
+    cleaned = clean(sessions, keeping(settings, job=30), storage)
+    assert cleaned == Cleaned(jobs=1)
+    with session_scope(sessions) as session:
+        assert set(session.scalars(select(Job.id))) == {young, waiting}
+    assert files(settings) == {job_folder(young)}
+
+
+def test_a_job_outlives_its_files_and_its_events(
+    sessions: Sessions, settings: Settings, storage: LocalStorage, make: Makers
+) -> None:
+    old = ended(sessions, make, storage, days_ago=8)
+    cleaned = clean(sessions, keeping(settings, artifact=7), storage)
+    assert cleaned.job_files == 1
+    assert files(settings) == set()
+    with session_scope(sessions) as session:
+        assert list_artifacts(session, old) == []
+        last = events_after(session, old, limit=100).items[-1]
+        assert (last.type, last.data["artifacts"]) == ("job.artifacts_removed", ["plan.json"])
+    assert clean(sessions, keeping(settings, artifact=7, event=7), storage).job_events == 1
+    with session_scope(sessions) as session:
+        assert events_after(session, old, limit=100).items == []
+        job = session.scalars(select(Job)).one()
+        assert (job.state, job.report) == (JobState.SUCCEEDED, {"removed": []})
+    assert clean(sessions, keeping(settings, artifact=7, event=7), storage) == Cleaned()
+
+
+def test_entries_of_the_audit_log_go_by_their_own_age(
+    sessions: Sessions, settings: Settings, storage: LocalStorage, make: Makers, team: Team
+) -> None:
+    ended(sessions, make, storage, days_ago=400)
+    with session_scope(sessions) as session:
+        note(session, Operator(team.id), "key.create", "old", "young")
+        is_old = AuditEntry.object_id == "old"
+        session.execute(update(AuditEntry).where(is_old).values(created_at=func.now() - timedelta(days=366)))
+    assert clean(sessions, keeping(settings, audit=365), storage) == Cleaned(audit=1)
+    with session_scope(sessions) as session:
+        assert [entry.object_id for entry in entries_before(session, team.id, limit=10).items] == ["young"]
+    assert clean(sessions, keeping(settings, audit=365), storage) == Cleaned()
+
+
+def test_an_upload_stays_as_long_as_any_job_names_it(
+    sessions: Sessions, settings: Settings, storage: LocalStorage, make: Makers, team: Team
+) -> None:
+    for number, column in enumerate(("checkpoint", "validation", "test", "calibrate", "train")):
+        uploaded(sessions, storage, team, f"upl_{number}", days_ago=100)
+        ended(sessions, make, storage, days_ago=50, **{column: {"uri": f"upload:upl_{number}"}})
+    uploaded(sessions, storage, team, "upl_unnamed", days_ago=100)
+    uploaded(sessions, storage, team, "upl_young", days_ago=1)
+    assert clean(sessions, keeping(settings, upload=30), storage) == Cleaned(uploads=1)
+    assert clean(sessions, keeping(settings, upload=30, job=30), storage) == Cleaned(jobs=5, uploads=5)
+    assert files(settings) == {upload_folder("upl_young")}
+
+
+def test_an_upload_that_is_being_named_is_not_removed_and_one_that_is_being_removed_is_not_named(
+    sessions: Sessions, settings: Settings, storage: LocalStorage, team: Team, make: Makers
+) -> None:
+    uploaded(sessions, storage, team, "upl_1", days_ago=100)
+    with session_scope(sessions) as session:
+        assert hold_upload(session, "upl_1", team.id) is not None
+        assert clean(sessions, keeping(settings, upload=30), storage) == Cleaned()
+    with ThreadPoolExecutor(1) as other:
+        with session_scope(sessions) as session:
+            assert retention.remove_old_uploads(session, timedelta(days=30)) == ["upl_1"]
+
+            def name() -> Upload | None:
+                with session_scope(sessions) as session:
+                    return hold_upload(session, "upl_1", team.id)
+
+            named = other.submit(name)
+            with pytest.raises(TimeoutError):
+                named.result(timeout=0.3)
+        assert named.result() is None
+
+
+def test_a_delete_that_died_after_its_commit_is_finished(
+    sessions: Sessions, settings: Settings, storage: LocalStorage, make: Makers, team: Team
+) -> None:
+    gone, kept = (ended(sessions, make, storage, days_ago=0) for _ in range(2))
+    uploaded(sessions, storage, team, "upl_gone", days_ago=0)
+    young = uploaded(sessions, storage, team, "upl_justsent", days_ago=0)
+    clean(sessions, settings, storage)
+    with session_scope(sessions) as session:
+        steering.delete_job(session, gone)
+        for upload_id in ("upl_gone", young):
+            session.delete(find_upload(session, upload_id, team.id))
+    age(next((settings.storage_dir / upload_folder("upl_gone")).iterdir()))
+    assert clean(sessions, settings, storage) == Cleaned(orphans=2)
+    assert files(settings) == {job_folder(kept), upload_folder(young)}
+
+
+def test_files_that_no_row_names_go_unless_a_worker_has_the_job(
+    sessions: Sessions, settings: Settings, storage: LocalStorage, make: Makers
+) -> None:
+    done = ended(sessions, make, storage, days_ago=0)
+    with session_scope(sessions) as session:
+        jobs.create_job(session, make.job())
+        held = claims.claim_next(session, "worker", 60)
+        assert held is not None
+    for job_id in (done, held.id):
+        stray = storage.put(job_folder(job_id), [b"of a worker that was killed"])
+        age(storage.path(job_folder(job_id), stray.sha256))
+    storage.put(job_folder(done), [b"written just now"])
+    assert clean(sessions, settings, storage) == Cleaned(orphans=1)
+    assert len(storage.contents(job_folder(done), older_than=-1)) == 2
+    assert len(storage.contents(job_folder(held.id), older_than=-1)) == 1
+    with session_scope(sessions) as session:
+        leases.release(session, held.id, held.fence, "stop")
+    assert clean(sessions, settings, storage) == Cleaned(orphans=1)
+
+
+def test_the_files_of_another_database_are_left_alone(
+    sessions: Sessions, settings: Settings, storage: LocalStorage, make: Makers
+) -> None:
+    storage.put(job_folder("job_of_others"), [b"x"])
+    assert clean(sessions, settings, storage) == Cleaned()  # none of these jobs is known here
+    ours = ended(sessions, make, storage, days_ago=0)
+    assert clean(sessions, settings, storage) == Cleaned(orphans=1)
+    (settings.storage_dir / "database").write_text("restored elsewhere")
+    storage.put(job_folder("job_of_others"), [b"x"])
+    assert clean(sessions, settings, storage) == Cleaned()
+    assert files(settings) == {job_folder(ours), job_folder("job_of_others")}
+
+
+def test_half_written_files_and_directories_of_killed_workers_go(
+    sessions: Sessions, settings: Settings, storage: LocalStorage, make: Makers
+) -> None:
+    incoming = settings.storage_dir / "incoming"
+    (incoming / "doomed" / "content").mkdir(parents=True)
+    for name in ("old", "young"):
+        (incoming / name).write_bytes(b"half")
+    age(incoming / "old")
+    age(incoming / "doomed")
+    with session_scope(sessions) as session:
+        held, done = (jobs.create_job(session, make.job()).job.id for _ in range(2))
+        claimed = claims.claim_next(session, "worker", 60)
+        assert claimed is not None
+        assert claimed.id == held
+        steering.request_cancel(session, done)
+    for name in (f"{held}.abc", f"{done}.abc", "job_deleted.abc"):
+        (settings.work_dir / name / "checkpoint").mkdir(parents=True)
+    assert clean(sessions, settings, storage) == Cleaned(unfinished=2, workspaces=2)
+    assert [path.name for path in incoming.iterdir()] == ["young"]
+    assert [path.name for path in settings.work_dir.iterdir()] == [f"{held}.abc"]
+
+
+@pytest.mark.parametrize("kind", ["jobs", "uploads"])
+def test_what_cannot_be_removed_keeps_nothing_else_from_being(
+    sessions: Sessions, settings: Settings, storage: LocalStorage, make: Makers, kind: str
+) -> None:
+    kept = ended(sessions, make, storage, days_ago=0)
+    odd = settings.storage_dir / kind / "aaa_no_directory"
+    odd.parent.mkdir(exist_ok=True)
+    odd.touch()
+    for folder in (job_folder("job_gone"), upload_folder("upl_gone")):
+        age(storage.path(folder, storage.put(folder, [b"x"]).sha256))
+    (settings.work_dir / "job_deleted.abc").mkdir(parents=True)
+    cleaned = clean(sessions, settings, storage)
+    assert (cleaned.orphans, cleaned.workspaces) == (2, 1)
+    assert files(settings) - {kind} == {job_folder(kept)}
+
+
+def test_a_step_that_fails_is_told_and_the_others_are_done(
+    sessions: Sessions, settings: Settings, storage: LocalStorage, make: Makers
+) -> None:
+    settings.spool_dir.parent.mkdir(parents=True, exist_ok=True)
+    settings.spool_dir.write_text("no directory")
+    (settings.work_dir / "job_deleted.abc").mkdir(parents=True)
+    assert clean(sessions, settings, storage) == Cleaned(workspaces=1, failed=1)
+
+
+def test_what_was_used_longest_ago_leaves_the_cache_first_and_links_stay(
+    sessions: Sessions, settings: Settings, storage: LocalStorage, tmp_path: Path
+) -> None:
+    cache = ContentCache(settings.cache_dir)
+    for name in "abc":
+        cache.add(name, "v1", [name.encode() * 100], tmp_path / name)
+        age(tmp_path / name, LONG_AGO + ord(name))
+    used = cache.find("a")
+    assert used is not None
+    assert cache.link(used, tmp_path / "again")
+    limited = settings.model_copy(update={"cache_max_bytes": 200})
+    assert clean(sessions, limited, storage) == Cleaned(cache_bytes=100)
+    assert [cache.find(name) is not None for name in "abc"] == [True, False, True]
+    assert len(list((settings.cache_dir / "seen").iterdir())) == 2
+    assert (tmp_path / "b").read_bytes() == b"b" * 100
+    assert clean(sessions, limited, storage) == Cleaned()
+
+
+def test_a_group_goes_after_the_last_of_its_jobs(
+    sessions: Sessions, settings: Settings, storage: LocalStorage, make: Makers
+) -> None:
+    with session_scope(sessions) as session:
+        team_id = make.job().team_id
+        group = groups.create_group(session, groups.NewGroup(team_id, "grid", {"sets": [], "settings": []})).group
+        cell = jobs.create_job(session, make.job(group_id=group.id, cell={"set": "a"})).job
+        steering.request_cancel(session, cell.id)
+    assert clean(sessions, settings, storage) == Cleaned()
+    with session_scope(sessions) as session:
+        steering.delete_job(session, cell.id)
+    assert clean(sessions, settings, storage) == Cleaned(groups=1)
+    with session_scope(sessions) as session:
+        assert groups.find_group(session, group.id, team_id) is None
+
+
+def test_sent_wake_up_messages_are_forgotten_after_a_day(
+    sessions: Sessions, settings: Settings, storage: LocalStorage, make: Makers
+) -> None:
+    with session_scope(sessions) as session:
+        for _ in range(3):
+            jobs.create_job(session, make.job())
+        first, second, _ = session.scalars(select(OutboxMessage).order_by(OutboxMessage.id)).all()
+        first.sent_at, second.sent_at = func.now() - timedelta(days=2), func.now()
+    clean(sessions, settings, storage)
+    with session_scope(sessions) as session:
+        assert session.scalar(select(func.count()).select_from(OutboxMessage)) == 2
+
+
+STATES = st.lists(
+    st.tuples(st.sampled_from(["queued", "held", "paused", "cancelled", "succeeded"]), st.floats(0, 20)), max_size=6
+)
+
+
+@law(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(wanted=STATES, days=st.floats(1, 20))
+def test_whatever_there_is_and_however_many_clean_live_jobs_lose_nothing(
+    sessions: Sessions, settings: Settings, storage: LocalStorage, make: Makers, wanted, days: float
+) -> None:
+    with session_scope(sessions) as session:
+        for job in session.scalars(select(Job)):
+            session.delete(job)
+    made: dict[str, tuple[str, float]] = {}
+    for state, ago in wanted:
+        with session_scope(sessions) as session:
+            job = jobs.create_job(session, make.job()).job
+            storage.put(job_folder(job.id), [job.id.encode()])
+            if state == "held":
+                claimed = claims.claim_next(session, "worker", 60)
+                assert claimed is not None
+                job = claimed
+            if state == "paused":
+                steering.request_pause(session, job.id)
+            if state in ("cancelled", "succeeded"):
+                steering.request_cancel(session, job.id)
+                backdate(session, job.id, ago)
+        made[job.id] = (state, ago)
+    with ThreadPoolExecutor(3) as threads:
+        list(threads.map(lambda _: clean(sessions, keeping(settings, job=days, event=days), storage), range(3)))
+    clean(sessions, keeping(settings, job=days), storage)
+    with session_scope(sessions) as session:
+        left = {job.id: job for job in session.scalars(select(Job))}
+    for job_id, (state, ago) in made.items():
+        is_over = state in ("cancelled", "succeeded")
+        if job_id in left:
+            assert (left[job_id].state in TERMINAL) is is_over
+            assert job_folder(job_id) in files(settings)
+        else:
+            assert is_over
+            assert ago >= days
+            assert job_folder(job_id) not in files(settings)
+    kept = [
+        job_id for job_id, (state, ago) in made.items() if state in ("queued", "held", "paused") or ago < days - 0.01
+    ]
+    assert left.keys() >= set(kept)

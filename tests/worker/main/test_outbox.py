@@ -1,0 +1,174 @@
+import time
+from collections.abc import Callable
+
+import pytest
+from kombu.exceptions import OperationalError
+from sqlalchemy import select, text, update
+
+from axformer.wire.devices import Device
+from store.repositories.outbox import unsent_messages
+from store.repositories.workers import living_workers, note_worker
+from store.session import Sessions, session_scope
+from store.tables.jobs import Job
+from store.tables.outbox import OutboxMessage
+from store.tables.workers import Worker
+from tests.worker.conftest import Post
+from worker.main.outbox import Announcer, announce
+
+
+def unsent(sessions: Sessions) -> int:
+    with session_scope(sessions) as session:
+        return len(unsent_messages(session, 100))
+
+
+class Sent:
+    """Counts messages, as a broker would take them."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self) -> None:
+        self.count += 1
+
+
+def no_broker() -> None:
+    raise OperationalError("the broker is away")
+
+
+def test_waiting_jobs_are_announced_and_their_rows_settled(sessions: Sessions, post: Post) -> None:
+    post()
+    post()
+    sent = Sent()
+    assert announce(sessions, sent)
+    assert (sent.count, unsent(sessions)) == (1, 0)
+
+
+def test_a_job_whose_message_was_lost_is_announced_again(sessions: Sessions, post: Post) -> None:
+    post()
+    sent = Sent()
+    announce(sessions, sent)
+    assert announce(sessions, sent)
+    assert sent.count == 2
+
+
+def test_a_broker_that_is_away_leaves_the_rows_unsent(sessions: Sessions, post: Post) -> None:
+    post()
+    with pytest.raises(OperationalError):
+        announce(sessions, no_broker)
+    assert unsent(sessions) == 1
+
+
+def test_while_a_message_is_sent_no_transaction_is_open_and_no_row_is_held(sessions: Sessions, post: Post) -> None:
+    post()
+    post()
+    seen: list[tuple[int, int]] = []
+
+    def slow_broker() -> None:
+        busy = sessions.kw["bind"].pool.checkedout()
+        with session_scope(sessions) as session:
+            free = session.scalars(select(OutboxMessage).with_for_update(skip_locked=True)).all()
+            seen.append((busy, len(free)))
+
+    assert announce(sessions, slow_broker)
+    assert seen == [(0, 2)]
+    assert unsent(sessions) == 0
+
+
+def test_what_comes_while_a_message_is_sent_stays_unsent(sessions: Sessions, post: Post) -> None:
+    post()
+    assert announce(sessions, lambda: post())
+    assert unsent(sessions) == 1
+
+
+def test_a_worker_that_dies_behind_the_broker_leaves_the_rows_to_be_sent_again(sessions: Sessions, post: Post) -> None:
+    post()
+
+    def dies() -> None:
+        raise SystemExit
+
+    with pytest.raises(SystemExit):
+        announce(sessions, dies)
+    sent = Sent()
+    assert (unsent(sessions), announce(sessions, sent), sent.count) == (1, True, 1)
+
+
+def test_two_that_announce_at_once_both_send_and_neither_waits(sessions: Sessions, post: Post) -> None:
+    post()
+    inner = Sent()
+    assert announce(sessions, lambda: announce(sessions, inner))
+    assert (inner.count, unsent(sessions)) == (1, 0)
+
+
+def test_with_nothing_to_do_nothing_is_sent(sessions: Sessions, post: Post, claim: Callable[[], Job]) -> None:
+    sent = Sent()
+    assert not announce(sessions, sent)
+    post()
+    claim()
+    assert not announce(sessions, sent)
+    assert (sent.count, unsent(sessions)) == (0, 0)
+
+
+def test_a_job_whose_worker_died_is_announced(sessions: Sessions, post: Post, claim: Callable[[], Job]) -> None:
+    post()
+    claim()
+    with session_scope(sessions) as session:
+        session.execute(update(Job).values(lease_until=text("now() - interval '1 second'")))
+    assert announce(sessions, Sent())
+
+
+def test_a_job_that_this_worker_cannot_take_is_left_to_others(sessions: Sessions, post: Post) -> None:
+    with session_scope(sessions) as session:
+        note_worker(session, "small", "process", "queue", Device.CPU)
+    post(device=Device.GPU)
+    sent = Sent()
+    assert not announce(sessions, sent, "small")
+    assert announce(sessions, sent, "other")
+    assert sent.count == 1
+
+
+@pytest.mark.parametrize("is_waiting", [False, True])
+def test_a_worker_with_nothing_to_do_is_alive_and_one_that_leaves_jobs_waiting_is_not(
+    sessions: Sessions, post: Post, is_waiting: bool
+) -> None:
+    with session_scope(sessions) as session:
+        note_worker(session, "worker", "process", "queue", Device.CPU)
+        session.execute(update(Worker).values(last_seen=text("now() - interval '1 hour'")))
+    if is_waiting:
+        post()
+    announce(sessions, Sent(), "worker")
+    with session_scope(sessions) as session:
+        assert len(living_workers(session, 60)) == (0 if is_waiting else 1)
+
+
+@pytest.mark.parametrize(("is_busy", "expected"), [(False, True), (True, False)])
+def test_an_idle_worker_announces_and_a_busy_one_leaves_it_to_others(
+    sessions: Sessions, post: Post, is_busy: bool, expected: bool
+) -> None:
+    post()
+    sent = Sent()
+    announcer = Announcer(sessions, sent, lambda: is_busy, seconds=0.01)
+    announcer.start()
+    time.sleep(0.3)
+    announcer.stop()
+    announcer.join()
+    assert (sent.count > 0) is expected
+
+
+def test_the_announcer_outlives_a_broker_that_is_away(sessions: Sessions, post: Post) -> None:
+    post()
+    calls: list[int] = []
+
+    def away_at_first() -> None:
+        calls.append(1)
+        if len(calls) < 3:
+            no_broker()
+
+    announcer = Announcer(sessions, away_at_first, lambda: False, seconds=0.01)
+    announcer.start()
+    deadline = time.monotonic() + 5
+    while (len(calls) < 3 or unsent(sessions)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    announcer.stop()
+    announcer.join()
+    assert unsent(sessions) == 0
+    assert len(calls) >= 3

@@ -1,0 +1,98 @@
+"""The resources of a worker process (settings, database, storage), and claiming jobs with them."""
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import structlog
+from sqlalchemy.orm import Session
+
+from store.abilities import Abilities
+from store.errors import StorageFullError, StorageUnavailableError
+from store.repositories.claims import claim_next
+from store.repositories.line import rules_of
+from store.repositories.revision import database_revision
+from store.repositories.workers import note_worker
+from store.session import Sessions, make_engine, make_sessions, session_scope
+from store.settings import Settings
+from store.storage.open_storage import open_storage
+from store.storage.storage import Storage
+from store.tables.jobs import Job
+from worker.base.compatibility import KNOBS, is_compatible, known_revision
+from worker.base.hardware import device_kind
+from worker.base.machine import machine_of
+from worker.sandbox.sandboxes import Sandboxes
+
+_LOG = structlog.get_logger(__name__)
+
+
+def worker_name(pid: int) -> str:
+    """Name of a process of this machine, as a worker or as the holder of a job."""
+    return f"{socket.gethostname()}:{pid}"
+
+
+@dataclass(frozen=True)
+class WorkerContext:
+    """The resources of a worker process."""
+
+    settings: Settings
+    sessions: Sessions
+    storage: Storage
+    sandboxes: Sandboxes
+    """The confined processes for jobs; their creator closes them."""
+    name: str = field(default_factory=lambda: worker_name(os.getpid()))
+    """Name of the worker, after its main process, which outlives the processes that run its jobs."""
+
+
+@contextmanager
+def open_context(settings: Settings, sandboxes: Sandboxes, main_pid: int | None = None) -> Iterator[WorkerContext]:
+    """Open a context for the worker with this main process, or for this process alone; it closes its connections at the end."""
+    engine = make_engine(settings)
+    name = worker_name(os.getpid() if main_pid is None else main_pid)
+    try:
+        yield WorkerContext(settings, make_sessions(engine), open_storage(settings), sandboxes, name)
+    finally:
+        engine.dispose()
+
+
+def make_known(context: WorkerContext) -> None:
+    """Register this worker with its queue and its device."""
+    with session_scope(context.sessions) as session:
+        if is_compatible(session):
+            _make_known(session, context)
+
+
+def claim_job(context: WorkerContext) -> Job | None:
+    """Claim the next job that this worker can do for this process; None if there is none."""
+    settings = context.settings
+    if not _can_store(context.storage):
+        return None
+    with session_scope(context.sessions) as session:
+        if not is_compatible(session):
+            _LOG.warning("schema_differs", database=database_revision(session), worker=known_revision())
+            return None
+        _make_known(session, context)
+        process = worker_name(os.getpid())
+        return claim_next(session, process, settings.lease_seconds, able=abilities(settings), rules=rules_of(settings))
+
+
+def _can_store(storage: Storage) -> bool:
+    """Whether the storage takes what a job would make; without it, jobs wait where they are."""
+    try:
+        storage.check()
+    except (StorageUnavailableError, StorageFullError) as error:
+        _LOG.error("storage_unavailable", reason=str(error))
+        return False
+    return True
+
+
+def abilities(settings: Settings) -> Abilities:
+    """What this worker is able to run."""
+    return Abilities(device_kind(settings.device), KNOBS, machine_of(settings.var_dir))
+
+
+def _make_known(session: Session, context: WorkerContext) -> None:
+    able, process = abilities(context.settings), worker_name(os.getpid())
+    note_worker(session, context.name, process, context.settings.celery_queue, able.device, able.machine)

@@ -1,0 +1,86 @@
+"""A job whose process has loaded the model; if there is room, it stays open between time slices."""
+
+from collections.abc import Sequence
+from itertools import chain
+
+from axformer.methods.traces import passes_in
+from axformer.plan.elements import Dimensions
+from axformer.plan.trial import Phase, Trial
+from worker.job.inputs import Inputs
+from worker.sandbox.errors import ProcessMisbehavedError
+from worker.sandbox.messages import Searched, SpeedEstimate, Tried
+from worker.sandbox.sandbox import Sandbox
+from worker.sandbox.trials import Limits, check_next
+
+
+class OpenJob:
+    """A job's process, its input files, and its trials. ``close`` ends the process and removes the files."""
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        inputs: Inputs,
+        dimensions: Dimensions,
+        limits: Limits,
+        stored: Sequence[Trial],
+        first_look: str | None,
+    ) -> None:
+        """
+        Args:
+            sandbox: runs the process.
+            inputs: its input files.
+            dimensions: of its model.
+            limits: upper bounds of its trials.
+            stored: its trials in the database, pass by pass.
+            first_look: one line on the validation data and the untouched model; None for an export.
+        """
+        self.sandbox = sandbox
+        self.inputs = inputs
+        self.dimensions = dimensions
+        self.first_look = first_look
+        self.searched: Searched | None = None
+        """The end of the search, once it is over; the model may still be trained after it, over several time slices."""
+        self._limits = limits
+        self._passes = passes_in(stored)
+        self._speed: SpeedEstimate | None = None
+
+    @property
+    def trials(self) -> list[Trial]:
+        """All known trials, pass by pass. While the job waits for its next time slice, the database has all of them."""
+        return list(chain.from_iterable(self._passes))
+
+    @property
+    def pass_count(self) -> int:
+        """Passes that have begun."""
+        return len(self._passes)
+
+    @property
+    def speed(self) -> SpeedEstimate:
+        """Estimated speed of the current plan.
+
+        Raises:
+            ProcessMisbehavedError: the process has not sent an estimate.
+        """
+        if self._speed is None:
+            raise ProcessMisbehavedError("its first new trial comes without an estimate of the speed")
+        return self._speed
+
+    @speed.setter
+    def speed(self, estimate: SpeedEstimate) -> None:
+        self._speed = estimate
+
+    def take(self, tried: Tried) -> None:
+        """Add a trial that the process sent.
+
+        Raises:
+            ProcessMisbehavedError: it cannot be the next one.
+        """
+        check_next(tried.trial, self._passes, self.dimensions, self._limits)
+        if tried.trial.phase is Phase.BASE:
+            self._passes.append([])
+        self._passes[-1].append(tried.trial)
+        self._speed = tried.speed or self._speed
+
+    def close(self) -> None:
+        """Free the memory and remove the files."""
+        self.sandbox.close()

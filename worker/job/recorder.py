@@ -1,0 +1,119 @@
+"""Store trials while passes run: in batches, but within about a second, so that viewers see the trace grow."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from axformer.config import RunConfig, make_config
+from axformer.methods.outline import outline_of
+from axformer.methods.traces import least_loss
+from axformer.plan.elements import Dimensions
+from axformer.plan.trial import Phase, Trial
+from worker.job.ledger import Ledger
+from worker.job.work import Work
+from worker.sandbox.messages import SpeedEstimate
+
+
+def recorder_of(work: Work) -> "Recorder":
+    """A recorder that continues after the stored trials of a job."""
+    opened, settings = work.opened, work.context.settings
+    stored = opened.trials
+    recorder = Recorder(
+        work.ledger,
+        opened.dimensions,
+        make_config(work.job.preset, work.job.config),
+        stored=len(stored),
+        inputs=opened.inputs.digests,
+        first_look=opened.first_look,
+        speed=lambda: opened.speed,
+        batch=settings.trial_batch,
+        batch_seconds=settings.trial_batch_seconds,
+    )
+    for trial in stored:
+        recorder.add(trial)
+    return recorder
+
+
+class Recorder:
+    """Collects the trials of a job, one pass after another, and writes them in batches."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        dimensions: Dimensions,
+        config: RunConfig,
+        *,
+        stored: int,
+        inputs: Mapping[str, str],
+        first_look: str | None,
+        speed: Callable[[], SpeedEstimate],
+        batch: int,
+        batch_seconds: float,
+    ) -> None:
+        """
+        Args:
+            ledger: writes to the database.
+            dimensions: of the model.
+            config: the knobs of the job.
+            stored: number of trials that are already in the database; they are counted and not written again.
+            inputs: digests of the job's inputs, stored with the progress so that a resumed job can compare them.
+            first_look: one line on the validation data and the untouched model, stored with the progress.
+            speed: estimates the speed of the plan after the trials so far.
+            batch: most trials in one write.
+            batch_seconds: longest time between two writes while trials arrive.
+        """
+        self._ledger = ledger
+        self._dimensions = dimensions
+        self._stored = stored
+        self._inputs = dict(inputs)
+        self._first_look = first_look
+        self._passes = outline_of(config).passes(config)
+        self._meter = outline_of(config).meter(dimensions, config)
+        self._speed = speed
+        self._batch = batch
+        self._batch_seconds = batch_seconds
+        self._trials: list[Trial] = []
+        self._pass_number = 0
+        self._waiting: list[Trial] = []
+        self._written = float("-inf")
+
+    def add(self, trial: Trial) -> None:
+        """Add the next trial. Pending trials are written if a batch is due or another pass begins."""
+        if trial.phase is Phase.BASE:
+            self.flush()
+            self._pass_number += 1
+        self._trials.append(trial)
+        self._meter.add([trial])
+        if len(self._trials) <= self._stored:
+            return
+        self._waiting.append(trial)
+        is_late = time.monotonic() - self._written >= self._batch_seconds
+        if is_late or len(self._waiting) >= self._batch:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the pending trials."""
+        if self._waiting:
+            self._ledger.record(self._waiting, self._progress(), self._pass_number)
+            self._waiting = []
+            self._written = time.monotonic()
+
+    def end(self) -> None:
+        """Write the pending trials, and progress that says that the last pass has ended, perhaps early at its target."""
+        self._ledger.record(self._waiting, self._progress(ended=True), self._pass_number)
+        self._waiting = []
+
+    def _progress(self, *, ended: bool = False) -> dict[str, Any]:
+        return {
+            **asdict(self._meter.progress(ended=ended)),
+            **self._speed().model_dump(),
+            "pass_number": self._pass_number,
+            "passes": len(self._passes),
+            "order": self._passes[self._pass_number - 1].model_dump(mode="json").get("order"),
+            "base_loss": self._trials[0].loss,
+            "min_loss": least_loss(self._trials),
+            "dimensions": asdict(self._dimensions),
+            "inputs": self._inputs,
+            "first_look": self._first_look,
+        }

@@ -1,0 +1,115 @@
+"""Run one claimed job from its references to its artifacts, and record how it ends. Independent of Celery.
+
+fetching -> validating -> running -> packaging -> succeeded. At every step the job may be cancelled, may turn out to belong to
+another worker, may fail, or may have to wait because this worker must stop or other jobs go first. A confined process does
+the work itself; this side handles the database, the network and the storage.
+"""
+
+import threading
+from contextlib import ExitStack
+
+import structlog
+from sqlalchemy.exc import InterfaceError, OperationalError
+
+from store.errors import CancelRequestedError, LeaseLostError, PauseRequestedError, StorageUnavailableError
+from store.states import JobState
+from store.tables.jobs import Job
+from worker.base.context import WorkerContext
+from worker.job.carrying_out import carry_out
+from worker.job.discard import discard
+from worker.job.failure import INTERNAL_ERROR, failure_of
+from worker.job.lease import Lease, StopRequestedError
+from worker.job.ledger import Ledger
+from worker.job.time_slice import SliceOverError
+from worker.job.warm import WarmSlot
+from worker.sandbox.errors import ProcessDiedError
+
+_LOG = structlog.get_logger(__name__)
+_NO_STORAGE = "the service's storage does not answer; the job goes on when it does"
+"""What the owner reads; the operator's log says more."""
+_TOLD_SECONDS = 1.0
+"""How long the signal to stop may lag behind the end of the confined process."""
+
+
+def run_job(context: WorkerContext, job: Job, stop: threading.Event, warm: WarmSlot | None = None) -> bool:
+    """Run a job to its end or to the end of its time slice, or give it back when ``stop`` is set.
+
+    Never raises because of the job itself. If the database cannot be reached, the job is left alone: its lease expires,
+    and the worker that claims it next continues after the stored trials.
+
+    Args:
+        context: the resources of this process.
+        job: the job, just claimed.
+        stop: set when this worker must end.
+        warm: keeps a pass whose time slice is over; None to keep none.
+
+    Returns:
+        Whether this process can take another job.
+    """
+    settings = context.settings
+    ledger = Ledger(context.sessions, job.id, job.fence)
+    lease = Lease(ledger, lease_seconds=settings.lease_seconds, heartbeat_seconds=settings.heartbeat_seconds, stop=stop)
+    with structlog.contextvars.bound_contextvars(job_id=job.id, fence=job.fence), ExitStack() as ending:
+        _LOG.info("job_claimed", attempt=job.attempt)
+        slot = warm if warm is not None else ending.enter_context(WarmSlot())
+        try:
+            try:
+                with lease:
+                    return _run_to_an_end(context, job, ledger, lease, slot)
+            except ProcessDiedError as error:
+                _release(context, ledger, error, stop)  # after the last heartbeat, which would renew the lease
+        except LeaseLostError as error:
+            _LOG.warning("lease_lost", reason=str(error))
+        except (OperationalError, InterfaceError) as error:
+            _LOG.error("database_unavailable", error=type(error).__name__)
+    return False
+
+
+def _run_to_an_end(context: WorkerContext, job: Job, ledger: Ledger, lease: Lease, warm: WarmSlot) -> bool:
+    try:
+        carry_out(context, job, ledger, lease, warm)
+        _LOG.info("job_succeeded")
+    except SliceOverError:
+        _LOG.info("job_yielded")
+    except CancelRequestedError:
+        ledger.cancel()
+        discard(context, job.id)
+        _LOG.info("job_cancelled")
+    except (StopRequestedError, PauseRequestedError) as error:
+        ledger.give_back(str(error))
+        _LOG.info("job_given_back", reason=str(error))
+    except StorageUnavailableError as error:
+        _LOG.error("storage_unavailable", reason=str(error))
+        ledger.give_back(_NO_STORAGE)
+        return False
+    except (LeaseLostError, OperationalError, InterfaceError, ProcessDiedError):
+        raise
+    except Exception as error:  # noqa: BLE001 - after any error the job must leave its working state
+        return _end_badly(context, job, ledger, error)
+    return True
+
+
+def _release(context: WorkerContext, ledger: Ledger, error: ProcessDiedError, stop: threading.Event) -> None:
+    """Release a job whose process has died for the next claim.
+
+    The attempt counts, unless the process ended with its worker: a main process that is killed takes the confined process with
+    it a moment before this process is told to stop.
+    """
+    _LOG.error("sandbox_died", reason=str(error))
+    if stop.wait(_TOLD_SECONDS):
+        ledger.give_back("its worker was ended")
+    elif ledger.abandon("the process that worked on it has died") is JobState.CANCELLED:
+        discard(context, ledger.job_id)
+
+
+def _end_badly(context: WorkerContext, job: Job, ledger: Ledger, error: Exception) -> bool:
+    """Fail a job, or give it back if the cause may be a worker that is older or newer than the database."""
+    failure = failure_of(error)
+    if failure.code == INTERNAL_ERROR and not ledger.is_compatible():
+        ledger.give_back("this worker does not fit the database's schema any more")
+        _LOG.warning("job_given_back", reason="schema_differs")
+        return False
+    ledger.fail(failure.as_dict())
+    discard(context, job.id)
+    _LOG.info("job_failed", code=failure.code, message=failure.message)
+    return True

@@ -1,0 +1,56 @@
+"""A suspended pass that stays in memory while its job waits for the next time slice, to save loading and replaying.
+
+It is the job's own process, waiting between two trials, so it continues as if it had never stopped. Only the very next claim
+of its job resumes it: the fence shows whether another worker has had the job meanwhile.
+"""
+
+from axformer.intake.footprint import Footprint
+from store.tables.jobs import Job
+from worker.job.open_job import OpenJob
+
+
+class WarmSlot:
+    """Holds one suspended pass until it is resumed; if a second replaced it, two jobs in turns would always load anew."""
+
+    def __init__(self) -> None:
+        self._kept: tuple[str, int, OpenJob] | None = None
+
+    def __enter__(self) -> "WarmSlot":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.clear()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no pass is kept."""
+        return self._kept is None
+
+    def keep(self, job_id: str, fence: int, opened: OpenJob) -> None:
+        """Keep a pass whose job waits with this fence; close it if another is kept."""
+        if self._kept is not None:
+            opened.close()
+            return
+        self._kept = (job_id, fence, opened)
+
+    def take(self, job: Job) -> OpenJob | None:
+        """Take the pass of a job that was just claimed, if it is kept, alive, and no other worker has had the job since."""
+        if self._kept is None or self._kept[0] != job.id:
+            return None
+        _, fence, opened = self._kept
+        if job.fence != fence + 1 or not opened.sandbox.is_alive():
+            self.clear()
+            return None
+        self._kept = None
+        return opened
+
+    def make_room(self, need: Footprint, free: Footprint) -> None:
+        """Give up the kept pass if it leaves too little memory for another job."""
+        if need.host_bytes > free.host_bytes or need.device_bytes > free.device_bytes:
+            self.clear()
+
+    def clear(self) -> None:
+        """Give up the kept pass; its job is replayed when it is claimed."""
+        if self._kept is not None:
+            self._kept[2].close()
+        self._kept = None

@@ -1,0 +1,82 @@
+"""Ensures that no waiting job is forgotten: whatever happened to the messages, an idle worker looks again soon.
+
+An outbox row, a message that the broker lost, a job whose worker died: in each case PostgreSQL holds a claimable job. As
+long as there is one, each idle worker sends one message at a time; surplus messages find nothing and end.
+"""
+
+from collections.abc import Callable
+
+import structlog
+from sqlalchemy.orm import Session
+
+from store.abilities import Abilities
+from store.repositories.claims import is_anything_claimable
+from store.repositories.outbox import mark_sent, unsent_messages
+from store.repositories.workers import find_worker, see_worker
+from store.session import Sessions, session_scope
+from worker.base.compatibility import KNOBS, is_compatible
+from worker.base.periodic import Periodic
+
+_LOG = structlog.get_logger(__name__)
+_OUTBOX_BATCH = 1000
+"""Most outbox rows settled at a time; more than one round normally finds."""
+
+Send = Callable[[], None]
+"""Sends one wake-up message to the broker, or raises."""
+
+
+def announce(sessions: Sessions, send: Send, worker: str = "") -> bool:
+    """Send a message if this worker can claim a job, and settle the outbox rows. Return whether a message was sent.
+
+    No transaction is open during sending, so a slow broker blocks nothing, and two workers may send at once. If sending fails
+    or the process dies, the rows stay unsent. A worker without work is recorded as alive here. A worker with work is recorded
+    only when it looks for the job, so one that no longer takes messages soon counts as dead even if its process lives.
+    """
+    with session_scope(sessions) as session:
+        ids = [row.id for row in unsent_messages(session, _OUTBOX_BATCH)]
+        is_waiting = is_compatible(session) and _is_work_for(session, worker)
+        if not is_waiting:
+            see_worker(session, worker)
+    if is_waiting:
+        send()
+    if ids:
+        with session_scope(sessions) as session:
+            mark_sent(session, ids)
+    return is_waiting
+
+
+def _is_work_for(session: Session, worker: str) -> bool:
+    known = find_worker(session, worker)
+    able = Abilities(knobs=KNOBS) if known is None else Abilities(known.device, KNOBS, known.machine)
+    return is_anything_claimable(session, able)
+
+
+class Announcer(Periodic):
+    """A thread that announces periodically until it is stopped."""
+
+    def __init__(
+        self,
+        sessions: Sessions,
+        send: Send,
+        is_busy: Callable[[], bool],
+        seconds: float,
+        worker: str = "",
+    ) -> None:
+        """
+        Args:
+            sessions: database sessions of this process.
+            send: sends one message to the broker.
+            is_busy: whether this worker is unable to take a job now.
+            seconds: interval between announcements.
+            worker: this worker's name; until it has registered, jobs for every device are announced.
+        """
+        super().__init__("announcer", seconds)
+        self._sessions = sessions
+        self._send = send
+        self._is_busy = is_busy
+        self._worker = worker
+
+    def once(self) -> None:
+        """Announce, unless this worker has work."""
+        if not self._is_busy():
+            announce(self._sessions, self._send, self._worker)
