@@ -175,10 +175,10 @@ def check_fits(config: RunConfig, checkpoint: Checkpoint, repair: Repair | None)
             f"knob within_points={config.within_points}: a language model's metric is its perplexity, which has no points; "
             f"{instead.get(config.method, 'leave it out with within_points=null')}"
         )
-    if isinstance(config, PassConfig) and config.refit and not can_refit(checkpoint.model, architecture):
+    if isinstance(config, PassConfig) and config.is_refitted and not can_refit(checkpoint.model, architecture):
         raise ConfigError(
-            f"knob refit=true: the layers of models of type '{architecture.model_type}' share their weights, which cannot be "
-            "fitted to one layer; leave refit out"
+            f"knob repair=refit: the layers of models of type '{architecture.model_type}' share their weights, which cannot be "
+            "fitted to one layer; leave repair out"
         )
     if config.evaluate_in == "int8" and not architecture.int8:
         raise ConfigError(

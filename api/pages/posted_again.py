@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from api.pages.analysis_form import AnalysisForm
-from api.pages.job_form import COLUMN, FINETUNE, KNOB, KNOBS, LISTS, REFERENCES, SEPARATORS, JobForm
-from axformer.config import Preset, make_config
+from api.pages.job_form import COLUMN, FINETUNE, KNOB, LISTS, REFERENCES, SEPARATORS, JobForm
+from axformer.config import KNOBS, PaperVariant, Preset, make_config
+from axformer.config.earlier import of_today
 from axformer.forms.kinds import COMPACT
 from axformer.wire.base import NAME_LENGTH
 from axformer.wire.heads import NewHead
@@ -53,8 +54,8 @@ def _changed_knobs(job: Job) -> dict[str, Any]:
     """The knobs that differ from the preset; those of an earlier version that are gone are passed over."""
     method = {"method": job.config["method"]} if "method" in job.config else {}
     preset = job.preset if job.preset in list(Preset) else Preset.PAPER
-    usual = make_config(preset, method).model_dump(mode="json")
-    return {name: value for name, value in job.config.items() if name in KNOBS and value != usual.get(name)}
+    usual = PaperVariant().model_dump(mode="json") | make_config(preset, method).model_dump(mode="json")
+    return {name: value for name, value in of_today(job.config).items() if name in KNOBS and value != usual.get(name)}
 
 
 def _text(name: str, value: Any) -> str:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from axformer.cli.failing import failing
-from axformer.config import ABOUT_METHODS, METHODS
+from axformer.config import ABOUT_METHODS, METHODS, PublishedConfig
 from axformer.config.goals import ABOUT_GOALS, config_for, parse_goal, written
 from axformer.config.nearest import or_all
 from axformer.errors import ConfigError
@@ -86,7 +86,8 @@ def _groups(known: KnobsRead) -> Iterator[tuple[str, list[KnobRead]]]:
         yield "several methods, which its explanation names", several
     for method in METHODS:
         yield f"{ABOUT_METHODS[method]} (method={method})", [knob for knob in ordinary if knob.methods == (method,)]
-    yield "to reproduce the paper's tables or program", [knob for knob in known.knobs if knob.paper_only]
+    of_paper = [knob for knob in known.knobs if knob.paper_only]
+    yield "only with preset=published, to reproduce the paper's tables or program", of_paper
 
 
 def _explain(console: Console, known: KnobsRead, knob: KnobRead) -> None:
@@ -101,7 +102,8 @@ def _explain(console: Console, known: KnobsRead, knob: KnobRead) -> None:
 
 
 def _facts(known: KnobsRead, knob: KnobRead) -> Iterator[tuple[str, str]]:
-    defaults = {method: METHODS[method]().model_dump(mode="json")[knob.name] for method in knob.methods}
+    kinds = {method: PublishedConfig if knob.paper_only else METHODS[method] for method in knob.methods}
+    defaults = {method: kind().model_dump(mode="json")[knob.name] for method, kind in kinds.items()}
     if len(set(map(json.dumps, defaults.values()))) == 1:
         yield "default", json.dumps(knob.default)
     else:

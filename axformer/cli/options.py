@@ -14,6 +14,7 @@ from axformer.config import (
     METHODS,
     AnyConfig,
     Preset,
+    PublishedConfig,
     make_config,
     parse_knob,
     usual_preset,
@@ -91,7 +92,9 @@ def config_from(goal: str | None, preset: Preset | None, knobs: dict[str, Any]) 
 
 def knob_names(incomplete: str) -> list[tuple[str, str]]:
     """Shell completion of ``--set``: the knobs with this prefix, each with the first line of its reason."""
-    fields = {name: about for config in METHODS.values() for name, about in config.model_fields.items()}
+    fields = {
+        name: about for config in (*METHODS.values(), PublishedConfig) for name, about in config.model_fields.items()
+    }
     return [
         (f"{name}=", (about.description or "").partition("\n")[0].replace("``", ""))
         for name, about in fields.items()

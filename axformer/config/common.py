@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from axformer.config.earlier import of_today, refuse_removed
 from axformer.errors import ConfigError
 
 LARGEST_INTEGER = 2**31 - 1
@@ -22,7 +23,7 @@ class RunConfig(BaseModel):
     method: str
     """The way to a smaller model: ``axformer`` is Algorithm 1 of the AxFormer paper."""
     seed: int = Field(default=0, ge=0, le=LARGEST_INTEGER)
-    """Seed of everything that is drawn at random: the rows of ``confirm``, the parts of ``safeguard=folds``, and
+    """Seed of everything that is drawn at random: the rows of ``confirm``, the parts of ``safeguard``, and
     ``order=random`` (Table V, first row)."""
     confirm: float = Field(default=0.0, ge=0.0, le=0.5)
     """Share of the validation rows that do not decide on trials. Every acceptance gives a model; the one with the lowest loss
@@ -59,6 +60,15 @@ class RunConfig(BaseModel):
     """Calibration rows of their own that are used, drawn at random by ``seed`` if there are more. None takes as many as have 20
     tokens for each neuron of a block, and at least 1,000: with more, the result was the same within the noise, and the time
     grows with them."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_of_today(cls, knobs: Any) -> Any:
+        if not isinstance(knobs, Mapping):
+            return knobs
+        today = of_today(knobs)
+        refuse_removed(today)
+        return today
 
     @property
     def loss_limit(self) -> float | None:

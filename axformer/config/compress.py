@@ -37,9 +37,6 @@ class CompressConfig(PlansConfig):
     """Train what each budget leaves for this many epochs on the calibration rows, with the untouched model as the only teacher
     (COMPRESS, section 2): no label is looked at, and the certificate is of the trained models. It costs a training for each
     budget. 0 trains nothing."""
-    leaving: Literal["brain_surgeon", "magnitude", "contiguous"] = "brain_surgeon"
-    """The order in which units leave a block: those first whose loss, once repaired, changes the predictions least; smallest
-    weights first; or highest number first. The last two serve for comparison."""
     table_rows: int = Field(default=128, ge=1)
     """Number of deciding rows for the level table, or of calibration rows if fewer decide. More rows make the table more
     reliable and take proportionally longer."""
@@ -61,7 +58,7 @@ class CompressConfig(PlansConfig):
 
     @property
     def takes_gradients(self) -> bool:
-        return self.leaving == "brain_surgeon"
+        return True
 
     @property
     def polish_epochs(self) -> int:
@@ -69,12 +66,7 @@ class CompressConfig(PlansConfig):
 
     @property
     def why_not_calibrated(self) -> str | None:
-        if self.is_refitted or self.takes_gradients or self.polish:
-            return None
-        return (
-            f"with repair={self.repair}, leaving={self.leaving} and without polish no weights are fitted and no order is "
-            "measured, so nothing is calibrated"
-        )
+        return None
 
     @field_validator("budgets", mode="before")
     @classmethod

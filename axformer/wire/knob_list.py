@@ -2,8 +2,15 @@
 
 from typing import Any
 
-from axformer.config import DEFAULT_PRESET, METHODS, Preset, make_config
-from axformer.config.axformer import PAPER_ONLY
+from axformer.config import (
+    DEFAULT_METHOD,
+    DEFAULT_PRESET,
+    METHODS,
+    PUBLISHED_ONLY,
+    Preset,
+    PublishedConfig,
+    make_config,
+)
 from axformer.wire.knobs import KnobRead, KnobsRead
 
 _OWN = "method"
@@ -13,13 +20,13 @@ _OWN = "method"
 def list_knobs() -> KnobsRead:
     """All knobs and presets; a knob of several methods is listed once, as in the first of them."""
     knobs: dict[str, KnobRead] = {}
-    for method, config in METHODS.items():
+    for method, config in (*METHODS.items(), (DEFAULT_METHOD, PublishedConfig)):
         schema, defaults = config.model_json_schema(), config().model_dump(mode="json")
         definitions = schema.get("$defs", {})
         for name, about in schema["properties"].items():
             if name in knobs:
-                known = knobs[name]
-                knobs[name] = known.model_copy(update={"methods": (*known.methods, method)})
+                methods = dict.fromkeys((*knobs[name].methods, method))
+                knobs[name] = knobs[name].model_copy(update={"methods": tuple(methods)})
                 continue
             knobs[name] = KnobRead(
                 name=name,
@@ -27,7 +34,7 @@ def list_knobs() -> KnobsRead:
                 reason=about.get("description", ""),
                 accepts={"enum": list(METHODS), "type": "string"} if name == _OWN else _accepts(about, definitions),
                 methods=(method,),
-                paper_only=name in PAPER_ONLY,
+                paper_only=name in PUBLISHED_ONLY,
             )
     return KnobsRead(
         knobs=list(knobs.values()),

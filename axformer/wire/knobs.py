@@ -19,7 +19,7 @@ class KnobRead(Schema):
     methods: tuple[str, ...] = ()
     """The methods that have it."""
     paper_only: bool = False
-    """Whether it only reproduces a row of a table of the paper, or the authors' program."""
+    """Whether only the preset `published` has it, to reproduce the authors' program or a row of one of the paper's tables."""
 
 
 class KnobsRead(Schema):

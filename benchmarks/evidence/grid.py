@@ -57,7 +57,7 @@ TRADES: Mapping[str, Arm] = {
 HEURISTICS: Mapping[str, Arm] = {
     "random-order": Arm("paper", {"order": "random"}),
     "layers-first": Arm("paper", {"inspect_layers_first": True}),
-    "no-hard-attention": Arm("paper", {"hard_attention": False}),
+    "no-hard-attention": Arm("paper", {"attention_top_k": None}),
     "adaptive": Arm("paper", {"coarse_margin": 0.99}),
 }
 """The rows of Table V, each the paper's rule without one of its heuristics."""

@@ -216,7 +216,7 @@ def test_what_is_no_compact_model_is_not_loaded(tmp_path: Path, checkpoint: Path
 
 
 def test_nothing_removed_is_a_result_too(tmp_path: Path, checkpoint: Path, data: Path) -> None:
-    config = make_config("paper", {"majority_fraction": 0.999, "hard_attention": False})
+    config = make_config("paper", {"majority_fraction": 0.999, "attention_top_k": None})
     run = PruningRun.open(checkpoint, DataSource(str(data)), config=config)
     list(run.trials())
     report = run.publish(tmp_path / "same")

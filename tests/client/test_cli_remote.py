@@ -130,7 +130,7 @@ def test_a_hub_token_comes_from_no_argument(
         (["submit", "hf://a/b", "--data", "s3://acme/b.csv", "--finetune", "epochs=2"], "and --train on what"),
         (
             ["submit", "hf://a/b", "--data", "s3://acme/b.csv", "--calibrate", "s3://acme/t.csv"],
-            "--calibrate: method=axformer fits no weights without refit=true, so nothing is calibrated; leave it out",
+            "--calibrate: method=axformer fits no weights without repair=refit, so nothing is calibrated; leave it out",
         ),
         (["upload", "nowhere"], "'nowhere' does not exist"),
         (["compare", "job_a"], "compare takes 2 to 6 jobs or results, not 1"),

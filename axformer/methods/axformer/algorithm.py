@@ -72,7 +72,7 @@ def search(
         PlanError: the replayed trials do not belong to this pass.
     """
     on_base = (lambda _: None) if metric_limit is None else metric_limit.begin
-    standing = Standing(evaluator, dimensions, config.compared_with, on_base)
+    standing = Standing(evaluator, dimensions, config.variant.helped_reference, on_base)
     judge = Judge(evaluator, config, safeguard_of(config, evaluator.total), metric_limit)
     queue = inspection_order(dimensions, config, importance)  # 8: Q = Order_elements_for_inspection(T, D)
     running = _Pass(standing, judge, dimensions, config, queue, parameters_left, ranked_groups, Replay(replay), clock)
@@ -111,7 +111,7 @@ class _Pass:
     def trials(self) -> Iterator[Trial]:
         """Yield all trials, up to the last element."""
         yield self._measure_base()  # 7: Min_Loss = Evaluate(T, D)
-        if self._config.hard_attention:
+        if self._config.attention_top_k is not None:
             for layer in range(self._dimensions.layers):  # 9: for each layer L in T do
                 yield self._analyze(hard_attention(layer))[0]  # 10-15: analyzed like an element
         yield from self._inspect_all(self._queue)  # 16-25
@@ -136,7 +136,7 @@ class _Pass:
         standing = self._standing
         config = self._config
         pruned = standing.plan.apply(
-            element, top_k=config.attention_top_k, keeps_bias=config.refit
+            element, top_k=config.attention_top_k, keeps_bias=config.is_refitted
         )  # 2: T_pruned = T - E
         trial, losses = self._replay.next(element.id), None
         if trial is None:
@@ -158,7 +158,7 @@ class _Pass:
         return [part for part in parts if self._is_there(part)]
 
     def _is_there(self, element: Element) -> bool:
-        return self._standing.plan.holds(element, keeps_bias=self._config.refit)
+        return self._standing.plan.holds(element, keeps_bias=self._config.is_refitted)
 
     def _measure_base(self) -> Trial:
         trial, losses = self._replay.next(None), None

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from axformer.config import PassConfig
 from axformer.evaluation.base import Evaluator
-from axformer.methods.axformer.acceptance import Rule, decided, helped_above, verdict_of_kept
+from axformer.methods.axformer.acceptance import Rule, decided, verdict_of_kept
 from axformer.methods.axformer.metric_limit import MetricLimit
 from axformer.methods.axformer.standing import Standing
 from axformer.methods.axformer.tally import Tally
@@ -78,21 +78,18 @@ class Judge:
 
     def _rule(self, element: Element, standing: Standing, *, has_parts: bool) -> Rule:
         config, share = self._config, self.trade_share
-        is_removal = element.kind is not ElementKind.HARD_ATTENTION
         allowed = None if share is None else 1 + share * (config.tolerance or 0.0)
         return Rule(
             min_loss=standing.min_loss,
-            helped_above=None
-            if share is not None
-            else helped_above(config, self._evaluator.total, is_removal=is_removal),
-            loss_margin=config.coarse_margin if element.kind in _COARSE else 1.0,
+            helped_above=None if share is not None else config.majority_fraction * self._evaluator.total,
+            loss_margin=config.variant.coarse_margin if element.kind in _COARSE else 1.0,
             refine_margin=config.refine_margin if has_parts else None,
             budget=None if allowed is None else allowed * standing.base_loss,
         )
 
     def _measured(self, plan: Plan, rule: Rule, reference: Tensor | None) -> Tally:
         """Measure a plan until its verdict is known, or to the end without ``early_decision``."""
-        tally = Tally(self._evaluator.total, reference, ties_help=self._config.ties_help)
+        tally = Tally(self._evaluator.total, reference, ties_help=self._config.variant.ties_help)
         for part in self._evaluator.parts(plan):
             tally.add(part)
             if self._config.early_decision and decided(tally.bounds, rule) is not None:

@@ -32,7 +32,7 @@ def parts_of(element: Element, dimensions: Dimensions, config: PassConfig) -> li
             return heads_of(element.layer, dimensions)
         case ElementKind.FFN:
             return neuron_groups_of(element.layer, dimensions, config.group_size(dimensions.intermediate_size))
-        case ElementKind.NEURONS if config.neuron_search == "bisect":
+        case ElementKind.NEURONS if config.variant.neuron_search == "bisect":
             return halves_of(element)
         case _:
             return []
@@ -168,4 +168,4 @@ def _tree(element: Element, dimensions: Dimensions, config: PassConfig) -> int:
 
 def _opening(dimensions: Dimensions, config: PassConfig) -> int:
     """Number of trials of a pass before its first block."""
-    return 1 + (dimensions.layers if config.hard_attention else 0)
+    return 1 + (dimensions.layers if config.attention_top_k else 0)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from axformer.config import PassConfig, Safeguard
+from axformer.config import PassConfig
 from axformer.errors import ConfigError
 
 IsSafe = Callable[[Tensor], bool]
@@ -27,9 +27,9 @@ def safeguard_of(config: PassConfig, total: int) -> IsSafe | None:
     Raises:
         ConfigError: there are fewer samples than folds.
     """
-    if config.safeguard is Safeguard.NONE:
+    if config.safeguard is None:
         return None
-    folds = folds_of(total, config.safeguard_folds, config.seed)
+    folds = folds_of(total, config.safeguard, config.seed)
     return lambda gains: is_gain_on_each(gains, folds)
 
 
@@ -41,7 +41,7 @@ def folds_of(total: int, folds: int, seed: int) -> Tensor:
     """
     if total < folds:
         raise ConfigError(
-            f"safeguard_folds={folds} is more than the {total} validation samples; take at most {total}, or more data"
+            f"safeguard={folds} is more than the {total} validation samples; take at most {total}, or more data"
         )
     fold = torch.empty(total, dtype=torch.long)
     fold[torch.randperm(total, generator=torch.Generator().manual_seed(seed))] = torch.arange(total) % folds

@@ -41,8 +41,8 @@ class Hub:
 
 def prune(hub: str, home: Path, checkpoint: str, data: str, *others: str) -> "subprocess.CompletedProcess[str]":
     code = "from axformer.cli.main import app; app(prog_name='axformer')"
-    arguments = ["prune", checkpoint, "--data", data, "--output", str(home / "out"), "--set", "order=explicit"]
-    arguments += ["--set", 'explicit_order=["layer.0.ffn"]', *others]
+    arguments = ["prune", checkpoint, "--data", data, "--output", str(home / "out"), "--preset", "published"]
+    arguments += ["--set", "order=explicit", "--set", 'explicit_order=["layer.0.ffn"]', *others]
     environment = os.environ | {"HF_ENDPOINT": hub, "HF_HOME": str(home / "hub"), "HF_HUB_DISABLE_XET": "1"}
     command = [sys.executable, "-c", code, *arguments]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

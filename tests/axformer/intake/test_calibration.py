@@ -222,11 +222,11 @@ def test_the_command_tells_tokens_for_each_unknown_also_where_only_biases_were_f
 @pytest.mark.parametrize(
     ("knobs", "message"),
     [
-        ({}, "--calibrate: method=axformer fits no weights without refit=true, so nothing is calibrated; leave it out"),
         (
-            {**COMPRESS, "repair": "none", "leaving": "magnitude"},
-            "repair=none, leaving=magnitude and without polish no weights are",
+            {},
+            "--calibrate: method=axformer fits no weights without repair=refit, so nothing is calibrated; leave it out",
         ),
+        ({"method": "rank"}, "with repair=none no weights are fitted"),
     ],
 )
 def test_it_is_refused_where_nothing_is_calibrated(

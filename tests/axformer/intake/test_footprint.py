@@ -134,7 +134,7 @@ for name in names:
 """
 SLACK_BYTES = 64 * 2**20
 """What threads, allocators and libraries take besides, which differs between machines."""
-FEW_TRIALS = {"refine_margin": 1.0, "hard_attention": False, "cache_budget": 0}
+FEW_TRIALS = {"refine_margin": 1.0, "attention_top_k": None, "cache_budget": 0}
 MODELS = {
     "7 MB": tiny_config(layers=2, hidden=256, inner=512),
     "60 MB": tiny_config(layers=6, hidden=512, inner=2048),

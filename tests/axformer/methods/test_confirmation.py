@@ -35,7 +35,7 @@ CONFIGS = {
     "trade": make_config("paper", KNOBS | {"tolerance": 0.1}),
     "points": make_config("paper", KNOBS | {"tolerance": 0.3, "within_points": 5}),
     "int8": make_config("paper", KNOBS | {"evaluate_in": "int8", "confirm": 0.3}),
-    "folds": make_config("paper", KNOBS | {"safeguard": "folds", "safeguard_folds": 2}),
+    "folds": make_config("paper", KNOBS | {"safeguard": 2}),
 }
 ROUNDING = 1e-4
 """Relative; the pass computes parts of what a whole forward computes."""
@@ -93,7 +93,7 @@ def test_without_it_the_end_of_the_pass_is_kept() -> None:
 
 
 def test_the_robust_preset_is_the_papers_rule_with_folds() -> None:
-    assert make_config("robust") == make_config("paper", {"safeguard": "folds"})
+    assert make_config("robust") == make_config("paper", {"safeguard": 5})
 
 
 @pytest.mark.parametrize("name", CONFIGS)
