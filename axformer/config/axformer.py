@@ -3,7 +3,7 @@
 ``PassConfig()`` is the preset ``paper``: Algorithm 1 as in the paper, except that neurons are tried in groups of a twelfth of
 their block, as in the authors' program (``neuron_group_size=1`` follows the paper to the letter). The preset ``published`` is
 the authors' program, decision by decision; it alone has the knobs of :class:`PaperVariant`. The preset ``robust`` aims at gains
-that hold on data that the pass has not seen, so it is the default of the commands and the service; ``docs/evidence.md`` has the
+that hold on data that the pass has not seen, so it is the default of the commands and the service; ``docs/results.md`` has the
 measurements.
 """
 

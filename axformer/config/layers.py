@@ -49,7 +49,7 @@ class LayersConfig(PlansConfig):
 
     finetune_defaults: ClassVar[Mapping[str, Any]] = {"epochs": 3, "learning_rate": 5e-5, "teacher": True}
     """The paper trains three epochs with the default settings of transformers (section 4), without a teacher. Here the model
-    that loses its layers is one, with which less was lost (docs/layers-results.md)."""
+    that loses its layers is one, with which less was lost (docs/compared.md)."""
 
     method: Literal["layers"] = "layers"
     """``layers``: whole layers are dropped, and what is left is trained again. The result is an ordinary model of its

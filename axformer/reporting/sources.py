@@ -13,7 +13,7 @@ class Optimism(NamedTuple):
     validation: float
     """Mean relative change of the loss on the deciding rows."""
     held_out: float
-    source: str = "docs/evidence.md"
+    source: str = "docs/results.md"
 
 
 OPTIMISM = Optimism(passes=26, validation=-0.059, held_out=-0.008)

@@ -12,6 +12,7 @@ from store.repositories.keys import create_key
 from store.repositories.teams import create_team
 from store.session import Sessions, session_scope
 from store.states import JobState
+from store.tables.jobs import Job
 
 TEAMS = 20
 JOBS_OF_A_TEAM = 100
@@ -67,13 +68,19 @@ def write_long_trace(sessions: Sessions, job_id: str) -> None:
     """Claim the only queued job and write its trials."""
     with session_scope(sessions) as session:
         job = claims.claim_next(session, "load:0", _LEASE_SECONDS)
-        assert job is not None
-        assert job.id == job_id
-        for state in (JobState.VALIDATING, JobState.RUNNING):
-            leases.set_state(session, job_id, job.fence, state)
+    assert job is not None
+    assert job.id == job_id
+    begin(sessions, job)
     for first in range(0, LONG_TRACE, _BATCH):
         with session_scope(sessions) as session:
             leases.add_trials(session, job_id, job.fence, [long_trial(seq) for seq in range(first, first + _BATCH)], {})
+
+
+def begin(sessions: Sessions, job: Job) -> None:
+    """Take a claimed job to where its trials begin."""
+    for state in (JobState.VALIDATING, JobState.RUNNING):
+        with session_scope(sessions) as session:
+            leases.set_state(session, job.id, job.fence, state)
 
 
 def bytes_of(sessions: Sessions) -> dict[str, float]:
