@@ -174,10 +174,10 @@ class Grid:
     def _measured(self, cell: Cell, place: Place) -> str:
         """Measure a cell and keep it; the outcome for people."""
         checkpoint = cell.checkpoint
-        about = {"format": FORMAT, "family": self.name, "cell": cell.name, "data": checkpoint.data}
+        about: dict[str, Any] = {"format": FORMAT, "family": self.name, "cell": cell.name, "data": checkpoint.data}
         about |= {"model": checkpoint.family, "seed": checkpoint.seed, "arm": cell.arm, "rows": place.rows}
         try:
-            content = about | self.measure(cell, self.arms[cell.arm], place)
+            content = about | dict(self.measure(cell, self.arms[cell.arm], place))
         except CellError as error:
             return f"FAILED: {error}"
         file = self.file(cell, place)

@@ -16,14 +16,15 @@ from axformer.data.columns import Columns
 from axformer.errors import ConfigError, reason_of
 from axformer.forms.kinds import COMPACT
 from axformer.intake.names import KNOWN_NAMES
-from axformer.repair.settings import FinetuneSettings
 from axformer.wire.devices import Device
+from axformer.wire.finetuning import FinetuneSettings
 from axformer.wire.heads import parse_head
 from axformer.wire.jobs import JobCreate
+from axformer.wire.run import DATA
 
 KNOB, COLUMN, FINETUNE, WEBHOOK, GOAL = "knob.", "column.", "finetune.", "webhook.", "goal."
 """Prefixes of the fields for knobs, columns, training, the webhook and the numbers of goals."""
-REFERENCES = ("checkpoint", "validation", "test", "calibrate", "train")
+REFERENCES = ("checkpoint", *DATA)
 LISTS = frozenset({"explicit_order", "budgets"})
 """Knobs that are lists; written with commas."""
 INPUT_CHOICES: Mapping[str, Any] = {

@@ -12,7 +12,6 @@ from api.pages.deps import PagesDep
 from api.pages.routes import (
     board,
     compare,
-    group,
     job,
     new_analysis,
     new_job,
@@ -26,7 +25,7 @@ from api.pages.routes import (
 from api.pages.static_files import FOREVER
 from store.settings import Settings
 
-_PAGES = (sign_in, board, trace, path, job, steering, new_job, new_analysis, compare, group, team, reference)
+_PAGES = (sign_in, board, trace, path, job, steering, new_job, new_analysis, compare, team, reference)
 static = APIRouter()
 
 

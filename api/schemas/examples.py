@@ -14,7 +14,6 @@ _TIME = "2026-11-21T11:01:41.123456Z"
 JOB: dict[str, Any] = {
     "id": JOB_ID,
     "kind": "pass",
-    "group": None,
     "exported_from": None,
     "upto": None,
     "name": "reviews, nightly",
@@ -55,9 +54,6 @@ JOB: dict[str, Any] = {
         "min_loss": 0.4467,
         "operations": 1734967296000,
         "estimated_speedup": 1.21,
-        "pass_number": 1,
-        "passes": 1,
-        "order": "top-middle-bottom",
     },
     "report": None,
     "findings": None,
@@ -248,57 +244,6 @@ AUDIT = {
     "times": 1,
 }
 _REFUSED = AUDIT | {"id": 30, "action": "key.refused", "object_id": None, "times": 12}
-
-
-def _spread(mean: float, deviation: float, low: float, high: float) -> dict[str, Any]:
-    return {"count": 3, "mean": mean, "deviation": deviation, "interval": [low, high]}
-
-
-_GROUP_ID = "grp_0199d1c2a4b37c5f8e21d3b4a5968778"
-GROUP = {
-    "id": _GROUP_ID,
-    "name": "does confirm hold?",
-    "has_ended": False,
-    "counts": {"succeeded": 3, "running": 1},
-    "rows": [
-        {
-            "set": "reviews",
-            "setting": "confirm",
-            "preset": "robust",
-            "config": {"confirm": 0.5},
-            "jobs": 4,
-            "succeeded": 3,
-            "changes": {
-                "validation": {"loss": _spread(-0.012, 0.004, -0.0219, -0.0021)},
-                "test": {"loss": _spread(-0.007, 0.003, -0.0145, 0.0005)},
-            },
-            "removed": _spread(0.031, 0.008, 0.0111, 0.0509),
-            "encoder_removed": _spread(0.066, 0.017, 0.0238, 0.1082),
-            "operations": _spread(1.05, 0.01, 1.0252, 1.0748),
-            "latency": _spread(1.04, 0.02, 0.9903, 1.0897),
-            "latency_by_pruning": _spread(1.01, 0.02, 0.9603, 1.0597),
-            "verdicts": {"gain": 1, "no_reliable_gain": 2},
-            "missed": 0,
-        }
-    ],
-    "cells": [
-        {
-            "job": JOB_ID,
-            "set": "reviews",
-            "checkpoint": 0,
-            "setting": "confirm",
-            "seed": None,
-            "state": "running",
-            "url": f"/v1/jobs/{JOB_ID}",
-        }
-    ],
-    "created_at": _TIME,
-    "links": {
-        "self": f"/v1/groups/{_GROUP_ID}",
-        "cancel": f"/v1/groups/{_GROUP_ID}/cancel",
-        "retry": f"/v1/groups/{_GROUP_ID}/retry",
-    },
-}
 KNOBS = {
     "knobs": [
         {
@@ -317,8 +262,6 @@ READY = {"status": "ok", "database": "ok", "migrations": "ok", "broker": "ok"}
 EXAMPLES: dict[str, Any] = {
     "job": JOB,
     "jobs": JOBS,
-    "group": GROUP,
-    "groups": {"data": [GROUP], "has_more": False, "next": f"{_GROUP_ID}@1795258901123456"},
     "trace": TRACE,
     "path": PATH,
     "plan": PLAN,

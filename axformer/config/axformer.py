@@ -12,6 +12,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from axformer.config.about import About, Needs
 from axformer.config.common import RunConfig
 from axformer.errors import ConfigError
 
@@ -41,7 +42,6 @@ class Order(StrEnum):
     IMPORTANCE = "importance"
     RANDOM = "random"
     EXPLICIT = "explicit"
-    SEARCH = "search"
     LINGUISTIC_ACCEPTABILITY = "linguistic_acceptability"
     ENTAILMENT = "entailment"
     SEMANTIC_EQUIVALENCE = "semantic_equivalence"
@@ -92,8 +92,37 @@ class PaperVariant(BaseModel):
         return ids
 
 
+_MADE = """
+This model was made from a fine-tuned transformer {{ "without training" if report.finetune is none else "and then trained" }}:
+parts {{ condition(report.config) }} were removed ({{ paper }}).
+{% if report.refit is not none %}
+Before each measurement the weights that a part left in its block were fitted in closed form, without labels:
+{{ report.refit.blocks }} blocks of this model, on {{ "{:,}".format(report.refit.tokens) }} tokens.
+{% endif %}
+{{ trained(report) }}
+"""
+_NOTHING_MET = """
+{% if config.get("tolerance") is not none %}
+no removal kept the loss within what was allowed
+{% else %}
+no removal lowered the loss and {{ helped(config) }}
+{% endif %}
+"""
+
+
 class PassConfig(RunConfig):
     """The knobs of Algorithm 1."""
+
+    about = About(
+        title="the pass",
+        method="axformer.methods.axformer.method:AxFormer",
+        made=_MADE,
+        nothing_met=_NOTHING_MET,
+        meter="axformer.methods.axformer.progress:PassMeter",
+        of_plans=False,
+        calibrated_with="repair=refit",
+        instead_of_points="use tolerance alone",
+    )
 
     method: Literal["axformer"] = "axformer"
     """The way to a smaller model: ``axformer`` is Algorithm 1 of the AxFormer paper."""
@@ -114,9 +143,8 @@ class PassConfig(RunConfig):
     order: Order = Order.AUTO
     """The order in which blocks are inspected. ``auto`` is top to bottom, and the name of a task its order in Table
     VII. ``importance`` inspects the block first that the loss depends on least, by the gradients of gates on its heads or
-    neurons (:mod:`axformer.methods.rank.scores`), and needs no name of a task. ``search`` runs six passes, one for each
-    permutation of the regions, and keeps the one with the lowest validation loss (appendix A), or with ``within_points`` the
-    cheapest certified model."""
+    neurons (:mod:`axformer.scores.importance`), and needs no name of a task. ``axformer orders`` makes a run in
+    each of the six orders of the regions (appendix A)."""
     tolerance: float | None = Field(default=None, ge=0.0, le=10.0)
     """Trade loss for size after the gains: the remaining elements are tried again in the same order, and removed as long as the
     loss stays below (1 + ``tolerance``) times the untouched model's, whether or not most samples are helped; 0.02 allows 2 %.
@@ -157,21 +185,13 @@ class PassConfig(RunConfig):
         return self.is_refitted or self.neuron_groups == "ranked"
 
     @property
-    def takes_gradients(self) -> bool:
-        return self.order is Order.IMPORTANCE or self.neuron_groups == "ranked"
-
-    @property
-    def why_not_calibrated(self) -> str | None:
-        reason = f"method={self.method} fits no weights without repair=refit, so nothing is calibrated"
-        return None if self.is_refitted else reason
+    def needs(self) -> Needs:
+        gradients = self.order is Order.IMPORTANCE or self.neuron_groups == "ranked"
+        return Needs(fitting=self.is_refitted, gradients=gradients, calibration=self.is_refitted)
 
     @property
     def evaluates_in_float32(self) -> bool:
         return self.evaluate_in == "float32"
-
-    @property
-    def pass_name(self) -> str:
-        return self.order.value
 
     @property
     def trade_shares(self) -> tuple[float, ...]:

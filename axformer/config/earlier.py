@@ -46,6 +46,11 @@ def refuse_removed(knobs: Mapping[str, Any]) -> None:
         raise ValueError(
             f"knob {name}={knobs[name]!r} is of an earlier version and no longer there: {REMOVED[name][1]}"
         )
+    if knobs.get("order") == "search":
+        raise ValueError(
+            "order=search is of an earlier version and no longer there: the command axformer orders makes a run in each order "
+            "and compares them"
+        )
     if knobs.get("safeguard") in ("sign_test", "paired"):
         raise ValueError(
             f"safeguard={knobs['safeguard']} is of an earlier version and no longer there: it accepted nothing on most data; "

@@ -9,9 +9,37 @@ from axformer.config import (
     PUBLISHED_ONLY,
     Preset,
     PublishedConfig,
+    config_of,
     make_config,
 )
-from axformer.wire.knobs import KnobRead, KnobsRead
+from axformer.wire.base import Schema
+
+
+class KnobRead(Schema):
+    """One knob."""
+
+    name: str
+    default: Any
+    """Its value where nothing else is said."""
+    reason: str
+    """What it does and why it has this default."""
+    accepts: dict[str, Any]
+    """Type, range and choices as JSON Schema."""
+    methods: tuple[str, ...] = ()
+    """The methods that have it."""
+    paper_only: bool = False
+    """Whether only the preset `published` has it, to reproduce the authors' program or a row of one of the paper's tables."""
+
+
+class KnobsRead(Schema):
+    """All knobs, and what the presets set."""
+
+    knobs: list[KnobRead]
+    presets: dict[str, dict[str, Any]]
+    """Every knob with its value, by preset."""
+    default_preset: Preset
+    """That of a job which names none."""
+
 
 _OWN = "method"
 """The knob that names the method itself."""
@@ -21,7 +49,8 @@ def list_knobs() -> KnobsRead:
     """All knobs and presets; a knob of several methods is listed once, as in the first of them."""
     knobs: dict[str, KnobRead] = {}
     for method, config in (*METHODS.items(), (DEFAULT_METHOD, PublishedConfig)):
-        schema, defaults = config.model_json_schema(), config().model_dump(mode="json")
+        made = config_of({_OWN: method}, has_variant=config is PublishedConfig)
+        schema, defaults = config.model_json_schema(), made.model_dump(mode="json")
         definitions = schema.get("$defs", {})
         for name, about in schema["properties"].items():
             if name in knobs:

@@ -84,7 +84,7 @@ def changes(cells: Sequence[Content], budget: float) -> list[float]:
 def _standard(cells: Sequence[Content]) -> dict[tuple[str, str], list[Content]]:
     """Cells of the method as it is, by model and set, the small model first."""
     standard = sorted(where(cells, arm=COMPRESS), key=lambda cell: (cell["model"] != BASE, cell["data"]))
-    return grouped(standard, "model", "data")  # type: ignore[return-value]
+    return grouped(standard, "model", "data")
 
 
 def by_set(cells: Sequence[Content]) -> str:

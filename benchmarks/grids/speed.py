@@ -134,7 +134,7 @@ def seconds_of(run: Content, trials: int) -> float:
     """What a pass takes: measured, or the median of single trials times the number of trials."""
     if run["seconds"] is not None:
         return float(run["seconds"])
-    return trials * statistics.median(one["seconds"] for one in run["evaluations"])
+    return trials * float(statistics.median(one["seconds"] for one in run["evaluations"]))
 
 
 def ratios(report: Content, step: str, against: str) -> list[float]:

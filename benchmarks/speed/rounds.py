@@ -95,8 +95,14 @@ class Setting:
 
     def asked(self, step: Step, plans: dict[int, list[str]] | None = None, *, count: bool = False) -> Asked:
         """One measurement."""
-        about = {"checkpoint": str(self.checkpoint), "data": str(self.data), "threads": self.threads}
-        return Asked(step=step.name, plans=plans or {}, count=count, **about)
+        return Asked(
+            step=step.name,
+            checkpoint=str(self.checkpoint),
+            data=str(self.data),
+            threads=self.threads,
+            plans=plans or {},
+            count=count,
+        )
 
 
 def ask_child(asked: Asked) -> Run:

@@ -8,8 +8,7 @@ from sqlalchemy.orm import Session
 
 from axformer.plan.trial import Trial
 from store.repositories.jobs import Created, NewJob, create_job
-from store.repositories.trials import shown_trials
-from store.tables.trials import FIRST_PASS, TrialRow
+from store.tables.trials import TrialRow
 
 
 def create_export(session: Session, new: NewJob, progress: Mapping[str, Any]) -> Created:
@@ -21,9 +20,9 @@ def create_export(session: Session, new: NewJob, progress: Mapping[str, Any]) ->
     created = create_job(session, new)
     if created.is_new:
         columns = [getattr(TrialRow, name) for name in Trial.model_fields]
-        trials = select(literal(created.job.id), literal(FIRST_PASS), *columns)
-        trials = trials.where(*shown_trials(new.exported_from), TrialRow.seq <= new.upto)
-        session.execute(insert(TrialRow).from_select(["job_id", "pass_number", *Trial.model_fields], trials))
+        trials = select(literal(created.job.id), *columns)
+        trials = trials.where(TrialRow.job_id == new.exported_from, TrialRow.seq <= new.upto)
+        session.execute(insert(TrialRow).from_select(["job_id", *Trial.model_fields], trials))
         created.job.progress = dict(progress)
         session.flush()
     return created

@@ -4,7 +4,6 @@ from store.tables import (
     artifacts,
     audit,
     events,
-    groups,
     jobs,
     outbox,
     teams,
@@ -19,7 +18,6 @@ from store.tables.base import Base
 TABLES = (
     teams.Team,
     teams.ApiKey,
-    groups.Group,
     jobs.Job,
     trials.TrialRow,
     events.Event,

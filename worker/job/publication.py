@@ -9,7 +9,6 @@ from axformer.wire.analysis import Analysis
 from axformer.wire.report import Report
 from store.states import JobState
 from store.tables.artifacts import Artifact
-from store.tables.trials import FIRST_PASS
 from worker.base.packing import ARCHIVE_NAME, store_files
 from worker.job.work import Work
 from worker.sandbox.delivery import DeliveryError, delivered
@@ -24,14 +23,12 @@ def publish(work: Work, searched: Searched) -> None:
     """Wait for the files, store them, and record the success of the job.
 
     Raises:
-        ProcessMisbehavedError: the files are not a result, or the pass that is kept does not exist.
+        ProcessMisbehavedError: the files are not a result.
     """
-    if searched.kept_pass > work.opened.pass_count:
-        raise ProcessMisbehavedError(f"pass {searched.kept_pass} of {work.opened.pass_count} is kept")
     work.conversation().trained()
     if searched.note is not None:
         work.ledger.note("job.noted", {"notes": [searched.note]})
-    _publish(work, Report, searched.kept_pass)
+    _publish(work, Report)
 
 
 def publish_analysis(work: Work) -> None:
@@ -41,15 +38,15 @@ def publish_analysis(work: Work) -> None:
         ProcessMisbehavedError: the files are not an analysis.
     """
     work.conversation().trained()
-    _publish(work, Analysis, FIRST_PASS)
+    _publish(work, Analysis)
 
 
-def _publish(work: Work, shape: type[Report | Analysis], kept_pass: int) -> None:
+def _publish(work: Work, shape: type[Report | Analysis]) -> None:
     work.ledger.enter(JobState.PACKAGING)
     published = work.conversation().published()
     work.opened.sandbox.end_process()
     report = _checked(published, shape)
-    work.ledger.succeed(report, _store(work), kept_pass)
+    work.ledger.succeed(report, _store(work))
     rmtree(work.opened.sandbox.state, ignore_errors=True)
 
 

@@ -7,7 +7,6 @@ requires no majority, since it is known to hurt. The budget does not depend on w
 it.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from axformer.config import PassConfig
@@ -73,13 +72,6 @@ def decided(bounds: Bounds, rule: Rule) -> Verdict | None:
     """
     verdicts = {verdict_of(loss, helped, rule) for loss in bounds.loss for helped in bounds.helped}
     return verdicts.pop() if len(verdicts) == 1 else None
-
-
-def refused_by_safeguard(trace: Sequence[Trial], config: PassConfig) -> int | None:
-    """Number of trials that the rule would have accepted and the safeguard refused; None without a safeguard."""
-    if config.safeguard is None:
-        return None
-    return sum(was_refused(trial, config) for trial in trace)
 
 
 def was_refused(trial: Trial, config: PassConfig) -> bool:

@@ -7,7 +7,7 @@ from hypothesis import settings as law
 from hypothesis import strategies as st
 
 from axformer.config import PassConfig
-from axformer.repair.settings import FinetuneSettings
+from axformer.wire.finetuning import FinetuneSettings
 
 KNOBS = list(PassConfig.model_fields)
 JSON = {"Content-Type": "application/json"}
@@ -58,7 +58,7 @@ BAD_FIELDS = [
     (
         {"calibrate": {"uri": "s3://acme/b"}},
         "#/calibrate",
-        "method=axformer fits no weights without repair=refit, so nothing is calibrated",
+        "method=axformer fits none without repair=refit",
     ),
     ({"preset": "smallest", "config": {"leaving": "magnitude"}}, "#/config", "is of an earlier version"),
     ({"config": {"ties_help": True}}, "#/config", "give it with preset=published"),

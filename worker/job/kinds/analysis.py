@@ -3,14 +3,13 @@
 from dataclasses import asdict
 from typing import Any
 
-from store.tables.trials import FIRST_PASS
 from worker.job.publication import publish_analysis
 from worker.job.work import Work
 
 
 def carry_out(work: Work) -> None:
     """Wait for the reports and publish them."""
-    work.ledger.record([], _progress(work), FIRST_PASS)
+    work.ledger.record([], _progress(work))
     publish_analysis(work)
 
 

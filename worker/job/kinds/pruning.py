@@ -1,4 +1,4 @@
-"""A pass, or several with ``order=search``: store trials as they arrive, and publish the best pass."""
+"""A run: store trials as they arrive, and publish the result."""
 
 from store.errors import PauseRequestedError
 from worker.job.lease import StopRequestedError
