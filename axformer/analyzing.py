@@ -117,7 +117,7 @@ def analyze(
     """Analyze a model in memory, which is not changed.
 
     Args:
-        model: a fine-tuned transformers model; see :func:`axformer.run.prune`.
+        model: a fine-tuned transformers model; see :func:`axformer.pruning.prune`.
         tokenizer: its tokenizer.
         data: the rows to measure on: a file, rows, records or a table.
         train: the rows that probes learn from; None for no probes.
