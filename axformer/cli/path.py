@@ -11,9 +11,8 @@ from rich import box
 from rich.table import Table
 
 from axformer.cli.failing import EXIT_MISSED, failing
-from axformer.cli.hub_token import HubTokenOption, hub_token_of
 from axformer.cli.options import FormsOption, forms_of
-from axformer.cli.remote import JsonOption, notes, output, print_json, service
+from axformer.cli.remote import HubTokenOption, JsonOption, hub_token_of, notes, output, print_json, service
 from axformer.cli.words import NOTHING
 from axformer.client import Client, PassPath
 from axformer.config import config_class

@@ -1,4 +1,4 @@
-"""``axformer submit``: run on the service what ``axformer prune`` runs locally."""
+"""``axformer submit`` and ``submit-analysis``: run on the service what ``axformer prune`` and ``analyze`` run locally."""
 
 import re
 from collections.abc import Callable
@@ -9,9 +9,17 @@ from typing import Annotated, Any
 import typer
 
 from axformer.cli import options
+from axformer.cli.analyze import (
+    AgainstOption,
+    AnalyzedDataOption,
+    MaxLengthOption,
+    ProbeRowsOption,
+    ReportOption,
+    RowsOption,
+    reports_of,
+)
 from axformer.cli.deliver import DeliverOption, deliver_token
-from axformer.cli.hub_token import HubTokenOption, hub_token_of
-from axformer.cli.remote import JsonOption, notes, output, print_json, service
+from axformer.cli.remote import HubTokenOption, JsonOption, hub_token_of, notes, output, print_json, service
 from axformer.cli.upload import sent
 from axformer.cli.watch import follow
 from axformer.cli.words import place
@@ -46,9 +54,9 @@ def submit(
         run.settled()  # errors are reported before anything is sent
         sources = {part: source.uri for part, source in run.sources().items()}
         labels = options.labels_of(label)
-        reference = referring(client)
+        reference = _referring(client)
         job = client.submit(
-            name or name_of(run.checkpoint.uri),
+            name or _name_of(run.checkpoint.uri),
             **run.given() | {part: reference(uri) for part, uri in sources.items()},
             columns=options.columns_of(asked.columns).model_dump(exclude_defaults=True),
             priority=priority,
@@ -58,7 +66,48 @@ def submit(
             deliver=None if deliver is None else {"uri": deliver, "token": deliver_token()},
             hub_token=hub_token_of(hub_token, tuple(sources.values())),
         )
-        tell(client, job, as_json=as_json, watched=watch)
+        _tell(client, job, as_json=as_json, watched=watch)
+        if watch:
+            follow(client, job.id, as_json=as_json)
+
+
+def submit_analysis(
+    checkpoint: options.CheckpointArgument,
+    data: AnalyzedDataOption,
+    train: ProbeRowsOption = None,
+    against: AgainstOption = None,
+    report: ReportOption = None,
+    rows: RowsOption = None,
+    max_length: MaxLengthOption = None,
+    columns: options.ColumnsOption = None,
+    name: NameOption = None,
+    device: DeviceWantedOption = "any",
+    priority: PriorityOption = 0,
+    label: options.LabelOption = None,
+    hub_token: HubTokenOption = False,
+    watch: WatchOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Queue an analysis of a model, and print its id. Local files are uploaded first."""
+    with service() as client:
+        renamed, labels = options.columns_of(columns).model_dump(exclude_defaults=True), options.labels_of(label)
+        reference = _referring(client)
+        job = client.submit_analysis(
+            name or _name_of(checkpoint),
+            checkpoint=reference(checkpoint),
+            validation=reference(data),
+            train=None if train is None else reference(train),
+            against=None if against is None else reference(against),
+            columns=renamed,
+            reports=reports_of(report),
+            rows=rows,
+            max_length=max_length,
+            priority=priority,
+            device=device,
+            labels=labels,
+            hub_token=hub_token_of(hub_token, (checkpoint, data, train, against)),
+        )
+        _tell(client, job, as_json=as_json, watched=watch)
         if watch:
             follow(client, job.id, as_json=as_json)
 
@@ -71,7 +120,7 @@ def _webhook(url: str | None, events: list[str] | None) -> dict[str, Any] | None
     return {"url": url} | ({"events": events} if events else {})
 
 
-def tell(client: Client, job: Job, *, as_json: bool, watched: bool) -> None:
+def _tell(client: Client, job: Job, *, as_json: bool, watched: bool) -> None:
     """Print the id of a new job, and where to look at it."""
     if as_json and not watched:
         print_json(job)
@@ -85,7 +134,7 @@ def tell(client: Client, job: Job, *, as_json: bool, watched: bool) -> None:
         notes().print(f"It is queued{f' {place(where)}' if where else ''}. Follow it with: axformer watch {job.id}")
 
 
-def referring(client: Client) -> Callable[[str], str | Upload]:
+def _referring(client: Client) -> Callable[[str], str | Upload]:
     """A function that turns an option into a reference, uploading each path once."""
 
     @cache
@@ -100,7 +149,7 @@ def referring(client: Client) -> Callable[[str], str | Upload]:
     return reference
 
 
-def name_of(checkpoint: str) -> str:
+def _name_of(checkpoint: str) -> str:
     """The checkpoint's own name: the last part of its path or reference, without a query, which may hold a signature."""
     bare = re.split(r"[?#]", checkpoint, maxsplit=1)[0] if "://" in checkpoint else checkpoint
     return sendable(bare.rstrip("/").rpartition("/")[2] or bare)

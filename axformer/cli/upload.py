@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from axformer.cli.remote import JsonOption, notes, output, print_json, service
-from axformer.cli.transfer import bar
+from axformer.cli.remote import JsonOption, bar, notes, output, print_json, service
 from axformer.client import Client, Upload
 
 
