@@ -11,7 +11,7 @@ from starlette.datastructures import FormData
 from api.errors import ApiError
 from api.pages.columns import TASKS
 from api.pages.once import NONCE_FIELD, form_nonce
-from axformer.config import METHODS, parse_knob
+from axformer.config import KNOBS, parse_knob
 from axformer.data.columns import Columns
 from axformer.errors import ConfigError, reason_of
 from axformer.forms.kinds import COMPACT
@@ -25,7 +25,6 @@ from axformer.wire.run import DATA
 KNOB, COLUMN, FINETUNE, WEBHOOK, GOAL = "knob.", "column.", "finetune.", "webhook.", "goal."
 """Prefixes of the fields for knobs, columns, training, the webhook and the numbers of goals."""
 REFERENCES = ("checkpoint", *DATA)
-KNOBS = tuple(dict.fromkeys(name for config in METHODS.values() for name in config.model_fields))
 LISTS = frozenset({"explicit_order", "budgets"})
 """Knobs that are lists; written with commas."""
 INPUT_CHOICES: Mapping[str, Any] = {

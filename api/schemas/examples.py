@@ -83,7 +83,6 @@ TRIAL = {
     "element": "layer.5.ffn",
     "loss": 0.4467,
     "loss_is_bound": False,
-    "loss_band": 0.0,
     "helped": 612,
     "samples": 1043,
     "total": 1043,

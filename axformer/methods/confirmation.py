@@ -17,7 +17,7 @@ import numpy as np
 from axformer.config import RunConfig
 from axformer.data.batches import Samples
 from axformer.errors import CheckpointError
-from axformer.evaluation.build import evaluators
+from axformer.evaluation.build import make_evaluator
 from axformer.intake.checkpoint import Checkpoint
 from axformer.model.operations import Operations
 from axformer.plan.path import Point
@@ -189,7 +189,7 @@ def _masked(
     """
     recording = Recording(checkpoint.task, samples)
     found = []
-    with evaluators(checkpoint, samples, config, shards=1, task=recording) as (evaluator, _):
+    with make_evaluator(checkpoint, samples, config, recording) as evaluator:
         for point in points:
             found.append(recording.measured(evaluator.losses(point.plan)))
             evaluator.accept(point.plan)

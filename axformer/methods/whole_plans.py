@@ -132,7 +132,6 @@ class WholePlans:
             element=element,
             loss=loss,
             loss_is_bound=False,
-            loss_band=0.0,
             helped=None if is_base else int((losses < self.untouched.losses).sum()),
             samples=len(losses),
             total=len(losses),

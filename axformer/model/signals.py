@@ -1,10 +1,9 @@
-"""Signals: moments and gradients at the input of every block's output projection.
+"""Signals: squares and gradients at the input of every block's output projection.
 
 Heads and neurons add to the residual stream through the output projection of their block, y = W x + b. Each owns some columns
 of x: its context, or its activation. All measurements that methods and repairs need besides losses are taken here:
 
-- *moments*, the mean and the second moment of x over the tokens of some data, as needed for least squares (COMPRESS, section
-  1); no label is used;
+- *squares*, the mean of the square of each column of x over the tokens of some data; no label is used;
 - *gradients*, the sum of x * dL/dx over the columns of a unit and the tokens of a sample. This is the derivative of the
   sample's loss with respect to a gate on that unit, at 1: its importance (Michel et al., Are Sixteen Heads Really Better than
   One?, 2019) and, squared, the diagonal of the Fisher information (Kwon et al., 2022).
@@ -14,7 +13,6 @@ Padding is not counted.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -25,36 +23,6 @@ from axformer.architectures.base import Architecture, BlockWeights
 from axformer.data.batches import Batch, Samples
 from axformer.plan.blocks import Block, all_blocks
 from axformer.tasks.base import Losses
-
-
-@dataclass
-class Moments:
-    """Sums over the inputs x of one output projection, in float64. No tokens are stored."""
-
-    count: int
-    """Number of tokens."""
-    first: Tensor
-    """Sum of x, shape (columns,)."""
-    second: Tensor
-    """Sum of x x^T, shape (columns, columns)."""
-
-    def add(self, x: Tensor) -> None:
-        """Add some tokens, shape (tokens, columns)."""
-        exact = x.double()
-        self.count += len(exact)
-        self.first += exact.sum(dim=0)
-        self.second.addmm_(exact.T, exact)
-
-    @property
-    def mean(self) -> Tensor:
-        """The mean of x, shape (columns,)."""
-        return self.first / self.count
-
-    @property
-    def covariance(self) -> Tensor:
-        """The centred second moment, shape (columns, columns)."""
-        mean = self.mean
-        return self.second / self.count - torch.outer(mean, mean)
 
 
 class Signals:
@@ -87,22 +55,22 @@ class Signals:
         return Block.at(number).size(self._dimensions)
 
     @torch.inference_mode()
-    def moments(self) -> list[Moments]:
-        """The moments of every block, over all tokens of the data."""
-        blocks = self.blocks()
-        found: list[Moments | None] = [None] * len(blocks)
+    def mean_squares(self) -> list[Tensor]:
+        """The mean of the square of each column over all tokens of the data, shape (columns,), float64, for every block."""
+        blocks, count = self.blocks(), 0
+        sums: dict[int, Tensor] = {}
         for batch in self._samples.batches:
             real = _real_tokens(batch)
+            count += int(real.sum())
 
             def see(block: int, x: Tensor, real: Tensor = real) -> Tensor:
-                tokens = self._rows_first(x)[real]
-                moments = found[block] = found[block] or _no_moments(tokens)
-                moments.add(tokens)
+                squares = self._rows_first(x)[real].double().square().sum(dim=0)
+                sums[block] = sums[block] + squares if block in sums else squares
                 return x
 
             with _watching(blocks, see):
                 self._model(**batch.inputs)
-        return [moments for moments in found if moments is not None]
+        return [sums[block] / count for block in range(len(blocks))]
 
     def gradients(self, task: Losses) -> Iterator[tuple[Tensor, list[Tensor]]]:
         """The derivative of each model row's loss with respect to a gate on each unit, batch by batch.
@@ -172,12 +140,3 @@ def _watching(blocks: list[BlockWeights], see: Callable[[int, Tensor], Tensor]) 
 def _real_tokens(batch: Batch) -> Tensor:
     """A mask of the tokens that are not padding, bool of shape (sequences, tokens). Each choice is a sequence of its own."""
     return batch.inputs["attention_mask"].flatten(end_dim=-2).bool()
-
-
-def _no_moments(x: Tensor) -> Moments:
-    columns = x.shape[-1]
-    return Moments(
-        0,
-        torch.zeros(columns, dtype=torch.float64, device=x.device),
-        torch.zeros(columns, columns, dtype=torch.float64, device=x.device),
-    )

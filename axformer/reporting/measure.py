@@ -238,7 +238,6 @@ def _work(trace: Sequence[Trial], config: RunConfig, checkpoint: Checkpoint) -> 
         trials_by_precision=dict(Counter(trial.precision for trial in trace)),
         decided_early=sum(trial.loss_is_bound for trial in trace),
         refused_by_safeguard=meter.refused_by_safeguard,
-        largest_loss_band=max(trial.loss_band for trial in trace),
         peak_bytes=peak_bytes(),
         device_peak_bytes=device_peak_bytes(device),
     )

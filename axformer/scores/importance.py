@@ -138,10 +138,8 @@ def _slopes_of_samples(ranked: Ranked) -> Iterator[Sequence[Tensor]]:
 
 def _activation(ranked: Ranked) -> list[Tensor]:
     signals = _signals(ranked)
-    found = []
-    for block, moments in enumerate(signals.moments()):
-        squares = moments.second.diagonal() / moments.count
-        found.append(squares.view(signals.units(block), -1).mean(dim=1))
+    squares = enumerate(signals.mean_squares())
+    found = [of_block.view(signals.units(block), -1).mean(dim=1) for block, of_block in squares]
     return [one.sqrt() for one in _over_uses(ranked, found, lambda uses: uses.mean(dim=0))]
 
 

@@ -103,7 +103,6 @@ def long_trial(seq: int) -> Trial:
         element=f"layer.{seq % 24}.ffn.neurons.{seq}" if seq else None,
         loss=0.3 + seq * 1e-7,
         loss_is_bound=False,
-        loss_band=0.0,
         helped=seq % 500 if seq else None,
         samples=1000,
         total=1000,

@@ -194,7 +194,6 @@ def trial(seq: int, **changes: Any) -> Trial:
         "element": f"layer.{seq}.ffn" if seq else None,
         "loss": 1 / (seq + 3),
         "loss_is_bound": seq % 2 == 1,
-        "loss_band": seq % 2 * 1e-4,
         "helped": 7 if seq else None,
         "samples": 10,
         "total": 10,

@@ -41,7 +41,6 @@ def trial_of(salt: int, seq: int) -> Trial:
         element=f"layer.{seq}.ffn" if seq else None,
         loss=loss,
         loss_is_bound=False,
-        loss_band=0.0,
         helped=seq if seq else None,
         samples=10,
         total=10,

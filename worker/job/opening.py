@@ -98,7 +98,6 @@ def _order(context: WorkerContext, job: Job, inputs: Inputs, sandbox: Sandbox) -
         paths=paths,
         analysis=analysis,
         device=context.settings.device,
-        shards=context.settings.shards,
         output=str(sandbox.made / RESULT),
         state=str(sandbox.state),
         upto=job.upto,

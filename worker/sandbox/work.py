@@ -183,7 +183,6 @@ def _open(order: Order, around: Surroundings) -> PruningRun:
         settled,
         paths=order.paths,
         device=resolve_device(order.device),
-        shards=order.shards if settled.knobs.one_process is None else 1,
         names=order.names,
         surroundings=around,
     )

@@ -186,7 +186,7 @@ def _shown(value: Any) -> str:
 
 _USUAL = _usual_values()
 _OF_METHODS: dict[tuple[str, ...], str] = {(method,): f"Of {kind.about.title}" for method, kind in METHODS.items()}
-_OF_ALL, _OF_THE_PAPER = "Of every method", "Only to reproduce the paper's tables"
+_OF_ALL, _OF_THE_PAPER = "Of every method", "Only with the preset published, to reproduce the paper's tables"
 
 
 def _groups(listed: KnobsRead) -> dict[str, list[KnobRead]]:

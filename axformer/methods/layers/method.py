@@ -157,7 +157,7 @@ def _greedy(ground: Ground) -> list[int]:
     most = ground.config.drop or ground.dimensions.layers - 1
     models = sum(ground.dimensions.layers - done for done in range(most))
     counter = Counter(StepName.RANKING, models, ground.surroundings.on_step)
-    with ground.untouched.evaluators(recorded=False) as (evaluator, _):
+    with ground.untouched.evaluator(recorded=False) as evaluator:
         for _ in range(most):
             losses: dict[int, float] = {}
             for index in set(range(ground.dimensions.layers)) - set(order):

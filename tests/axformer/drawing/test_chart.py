@@ -41,7 +41,6 @@ def some_trial(
         element=element,
         loss=loss,
         loss_is_bound=is_bound,
-        loss_band=0.0,
         helped=None if element is None else 4,
         samples=8,
         total=10,

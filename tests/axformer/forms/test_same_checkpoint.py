@@ -53,7 +53,7 @@ def half(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory, half: Path, data: Path) -> Path:
     source, home = DataSource(str(data)), tmp_path_factory.mktemp("results") / "pruned"
-    config = make_config("paper", {"majority_fraction": 0.2, "hard_attention": False, "max_length": 10})
+    config = make_config("paper", {"majority_fraction": 0.2, "attention_top_k": None, "max_length": 10})
     run = open_run(half, source, test=source, config=config)
     list(run.trials())
     run.publish(home)

@@ -36,7 +36,7 @@ SIZES = st.builds(
 BYTES = st.integers(0, 10**10)
 KNOBS = st.sampled_from(
     [
-        *({}, {"precision": "guarded"}, {"evaluate_in": "int8"}, {"batch_tokens": 64}, {"cache_budget": 0}),
+        *({}, {"evaluate_in": "int8"}, {"batch_tokens": 64}, {"cache_budget": 0}),
         *({"method": "compress"}, {"method": "compress", "repair": "none"}, {"method": "compress", "polish": 1}),
         *({"method": "rank"}, {"order": "importance"}),
     ]
@@ -136,7 +136,7 @@ for name in names:
 """
 SLACK_BYTES = 64 * 2**20
 """What threads, allocators and libraries take besides, which differs between machines."""
-FEW_TRIALS = {"refine_margin": 1.0, "hard_attention": False, "cache_budget": 0}
+FEW_TRIALS = {"refine_margin": 1.0, "attention_top_k": None, "cache_budget": 0}
 MODELS = {
     "7 MB": tiny_config(layers=2, hidden=256, inner=512),
     "60 MB": tiny_config(layers=6, hidden=512, inner=2048),

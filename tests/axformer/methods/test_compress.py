@@ -353,7 +353,7 @@ def test_knobs_that_do_not_fit_are_refused(preset: str, knobs: dict[str, object]
 
 def test_without_refit_the_weights_that_stay_are_the_checkpoints() -> None:
     checkpoint = checkpoint_of(Case("bert", "classification"))
-    config = make_config("paper", {**ALL, "repair": "none", "budgets": [0.7], "leaving": "magnitude"})
+    config = make_config("paper", {**ALL, "repair": "none", "budgets": [0.7]})
     run = PruningRun(checkpoint, prepare(rows_of(tiny_rows(20, labels=3)), checkpoint, config), None, config)
     list(run.trials())
     small = run.compact_model()

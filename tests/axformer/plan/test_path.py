@@ -1,5 +1,6 @@
 """Every acceptance of a finished pass can be handed out, and is the model that the trace speaks of."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -100,6 +101,14 @@ def test_the_command_writes_the_model_of_a_point(
     assert measure(model, loaded.task, samples).losses.mean().item() == pytest.approx(middle.loss, rel=ROUNDING)
     stop = Stop(read_trace_beside(result), middle.seq)
     assert read_plan_file(output) == file_at(read_plan_file(result), stop, loaded.dimensions)
+
+
+def test_a_trace_with_bands_of_an_earlier_version_is_read(result: Path, tmp_path: Path) -> None:
+    trace, copy = read_trace_beside(result), tmp_path / "result"
+    shutil.copytree(result, copy)
+    lines = [json.dumps({**json.loads(trial.model_dump_json()), "loss_band": 0.01}) for trial in trace]
+    (copy / "trace.jsonl").write_text("\n".join(lines))
+    assert read_trace_beside(copy) == trace
 
 
 @pytest.mark.parametrize(

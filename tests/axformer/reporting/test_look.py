@@ -45,7 +45,7 @@ from tests.tiny_models import (
     write_rows,
 )
 
-CONFIG = PassConfig(hard_attention=False)
+CONFIG = PassConfig(attention_top_k=None)
 
 
 def look_of(model: BertForSequenceClassification, rows: list[dict[str, Any]]) -> Look:
@@ -145,7 +145,7 @@ def test_a_python_run_stops_and_goes_on_where_it_is_told_to() -> None:
     rows = answered_rows(model, 40, (1, 0))
     with pytest.raises(PoorModelError, match="worse than guessing"):
         axformer.prune(model, tiny_tokenizer(), rows, CONFIG)
-    accepted = make_config("paper", {"accept_poor_model": True, "hard_attention": False})
+    accepted = make_config("paper", {"accept_poor_model": True, "attention_top_k": None})
     assert axformer.prune(model, tiny_tokenizer(), rows, accepted).trace[0].total == 40
 
 

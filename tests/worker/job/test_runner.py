@@ -106,7 +106,7 @@ def at_a_checkpoint(context: WorkerContext, job_id: str, act: Callable[[], None]
 def test_a_result_is_handed_out_in_the_forms_that_were_asked_for(
     context: WorkerContext, post: Post, watch: Watch, claim: Claim
 ) -> None:
-    job_id = post(forms=["compact", "zeroed", "onnx_int8"], knobs={"hard_attention": False, "max_length": 5})
+    job_id = post(forms=["compact", "zeroed", "onnx_int8"], knobs={"attention_top_k": None, "max_length": 5})
     run_job(context, claim(), NEVER)
     report = watch.job(job_id).report
     assert report is not None
@@ -323,7 +323,7 @@ def test_a_model_worse_than_guessing_fails_the_job_unless_it_is_accepted(
     assert "accept_poor_model=true" in error["message"]
     assert watch.trials(job_id) == []
 
-    job_id = post(**inputs, forms=["compact"], knobs={"accept_poor_model": True, "hard_attention": False})
+    job_id = post(**inputs, forms=["compact"], knobs={"accept_poor_model": True, "attention_top_k": None})
     run_job(context, claim(), NEVER)
     job = watch.job(job_id)
     assert job.state is JobState.SUCCEEDED

@@ -85,7 +85,7 @@ def test_a_limit_that_nothing_reaches_changes_nothing(task: str) -> None:
     assert timeless(list(with_limit.trials())) == timeless(list(without.trials()))
 
 
-@pytest.mark.parametrize("more", [{}, {"precision": "guarded"}, {"evaluate_in": "int8"}], ids=str)
+@pytest.mark.parametrize("more", [{}, {"evaluate_in": "int8"}], ids=str)
 def test_resumed_equals_undisturbed(more: dict[str, object]) -> None:
     whole = list(run_of("classification", within_points=3, **more).trials())
     first = next(trial.seq for trial in whole if trial.phase is Phase.TRADE)
@@ -138,9 +138,3 @@ def test_rows_that_can_show_no_model_are_told_before_the_pass(points: float, tol
     assert run_of("token_classification", within_points=points).notes == [], (
         "another test is asked, of which no number of rows is known"
     )
-
-
-def test_only_a_trade_within_points_keeps_to_one_process() -> None:
-    assert PassConfig(tolerance=0.1).one_process is None
-    assert PassConfig(within_points=1, confirm=0.3).one_process is None
-    assert PassConfig(tolerance=0.1, within_points=1, confirm=0.3).one_process == "tolerance and within_points"
