@@ -112,7 +112,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         version=__version__,
         description=_DESCRIPTION,
         openapi_tags=_TAGS,
-        docs_url=None,  # its page loads scripts from elsewhere; ``api.pages.routes.reference`` has one of our own
+        docs_url=None,  # its page loads scripts from elsewhere; ``api.pages.mount`` serves them from here
         redoc_url=None,
         lifespan=lifespan,
     )

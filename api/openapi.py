@@ -63,7 +63,7 @@ def describe(app: FastAPI) -> Callable[[], dict[str, Any]]:
             )
             schemas = made.setdefault("components", {}).setdefault("schemas", {})
             _drop_frameworks_errors(made)
-            _add_common_errors(made)
+            _add_scopes_and_common_errors(made)
             _add_body_examples(made)
             own = Problem.model_json_schema(ref_template=f"{_SCHEMAS}/{{model}}")
             schemas.update(own.pop("$defs"))
@@ -87,13 +87,15 @@ def _drop_frameworks_errors(document: dict[str, Any]) -> None:
         document["components"]["schemas"].pop(name, None)
 
 
-def _add_common_errors(document: dict[str, Any]) -> None:
-    """Add the errors that any route with a key or with a body may answer."""
+def _add_scopes_and_common_errors(document: dict[str, Any]) -> None:
+    """Say which scope a route needs, and add the errors that any route with a key or with a body may answer."""
     for item in document["paths"].values():
         for operation in item.values():
             scopes = [
                 scope for entry in operation.get("security", []) for demanded in entry.values() for scope in demanded
             ]
+            if scopes:
+                operation["description"] += f"\n\nNeeds a key with the scope `{scopes[0]}`."
             common = [429] if scopes else []
             common += [403] if any(scope != Scope.READ for scope in scopes) else []
             common += [400, 413] if "requestBody" in operation else []

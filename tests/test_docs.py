@@ -79,13 +79,9 @@ def test_knobs_on_the_guides_are_knobs() -> None:
     assert len(named) > 10
 
 
-def test_the_page_on_the_api_has_every_route_with_its_answers() -> None:
+def test_the_page_on_the_api_has_every_route() -> None:
     described = document()
-    text = routes(described)
+    lines = routes(described).splitlines()
     for path, methods in described["paths"].items():
         for method, operation in methods.items():
-            _, found, section = text.partition(f"### {method.upper()} {path}\n")
-            assert found, f"{method} {path} is missing"
-            section = section.partition("\n### ")[0]
-            assert all(f"| {status} | " in section for status in operation["responses"])
-            assert all(f"`{parameter['name']}`" in section for parameter in operation.get("parameters", []))
+            assert f"| `{method.upper()} {path}` | {operation['summary']} |" in lines

@@ -1,6 +1,6 @@
 """Resources shared by the pages of an app: templates, static files, and the seal of the cookies."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -68,7 +68,6 @@ class Pages:
 
     settings: Settings
     static: StaticFiles = field(default_factory=read_static_files)
-    _unchanging: dict[str, str] = field(default_factory=dict, init=False)
 
     @cached_property
     def seal(self) -> Seal:
@@ -93,12 +92,6 @@ class Pages:
     def text(self, template: str, **values: Any) -> str:
         """Render a template as text."""
         return self.environment.get_template(template).render(**values)
-
-    def unchanging(self, template: str, values: Callable[[], Mapping[str, Any]]) -> HTMLResponse:
-        """A page that is the same for everybody as long as the process runs; it is rendered once."""
-        if template not in self._unchanging:
-            self._unchanging[template] = self.text(template, **values())
-        return HTMLResponse(self._unchanging[template], headers=PAGE_HEADERS)
 
     def answer(self, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
         """Render a template as a page."""

@@ -3,11 +3,11 @@
 from functools import cache
 
 from fastapi import APIRouter, FastAPI
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
 
 from api.http.shared_routes import share
 from api.pages import errors
-from api.pages.context import Pages
+from api.pages.context import PAGE_HEADERS, Pages
 from api.pages.deps import PagesDep
 from api.pages.routes import (
     board,
@@ -17,7 +17,6 @@ from api.pages.routes import (
     new_analysis,
     new_job,
     path,
-    reference,
     sign_in,
     steering,
     team,
@@ -26,7 +25,9 @@ from api.pages.routes import (
 from api.pages.static_files import FOREVER
 from store.settings import Settings
 
-_PAGES = (sign_in, board, trace, path, job, steering, new_job, new_analysis, compare, group, team, reference)
+_PAGES = (sign_in, board, trace, path, job, steering, new_job, new_analysis, compare, group, team)
+_DOCS_POLICY = PAGE_HEADERS["Content-Security-Policy"].replace("img-src 'self'", "img-src 'self' data:")
+"""The style sheet of Swagger UI holds its icons."""
 static = APIRouter()
 
 
@@ -35,6 +36,12 @@ async def get_static_file(digest: str, name: str, pages: PagesDep) -> Response:
     """A style sheet or a script."""
     content, media_type = pages.static.find(digest, name)
     return Response(content, media_type=media_type, headers={"Cache-Control": FOREVER})
+
+
+@static.get("/docs")
+async def get_docs(pages: PagesDep) -> Response:
+    """The API described for people, by Swagger UI. It needs no key, since ``/openapi.json`` needs none."""
+    return HTMLResponse(pages.text("docs.html"), headers=PAGE_HEADERS | {"Content-Security-Policy": _DOCS_POLICY})
 
 
 @cache

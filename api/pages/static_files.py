@@ -1,7 +1,7 @@
 """Style sheet and scripts of the pages, at an address that contains the hash of all of them.
 
 The content of such an address never changes, so browsers cache it for a year; a new version of any file has another address.
-The files are few and small, so they are read once, and no path of a request reaches the disk.
+The files are few and take 2 MB, so they are read once, and no path of a request reaches the disk.
 """
 
 import hashlib
@@ -13,6 +13,7 @@ from api.errors import NotFoundError
 from axformer.drawing.sheet import SHEET
 
 _MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_SWAGGER_UI = ("swagger-ui-bundle.js", "swagger-ui.css")
 _DIGEST_LENGTH = 12  # hexadecimal digits; tells versions apart
 FOREVER = "public, max-age=31536000, immutable"
 
@@ -44,6 +45,7 @@ def read_static_files() -> StaticFiles:
     """Read them all."""
     folder = resources.files("api.pages") / "static"
     files = {file.name: file.read_bytes() for file in folder.iterdir() if file.name.endswith(tuple(_MEDIA_TYPES))}
+    files |= {name: (resources.files("fastapi_offline") / "static" / name).read_bytes() for name in _SWAGGER_UI}
     files["pictures.css"] = SHEET.encode()
     digest = hashlib.sha256(b"\0".join(part for name in sorted(files) for part in (name.encode(), files[name])))
     return StaticFiles(files, digest.hexdigest()[:_DIGEST_LENGTH])

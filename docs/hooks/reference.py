@@ -2,7 +2,6 @@
 
 import asyncio
 import tempfile
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,6 @@ from mkdocs.structure.files import Files
 from mkdocs.structure.pages import Page
 
 PLACE = "<!-- routes -->"
-_LONGEST = 40
-"""Lines of an example; longer ones are cut, the document itself has them whole."""
-
 Document = dict[str, Any]
 
 
@@ -39,47 +35,15 @@ def document() -> Document:
 
 
 def routes(document: Document) -> str:
-    """Every route as Markdown, by subject."""
-    from api.reference import Reader
-
+    """A table of the routes for each subject, as Markdown."""
     lines: list[str] = []
-    for subject in Reader(document).subjects():
-        lines += [f"## {subject.name.capitalize()}", "", subject.text, ""]
-        for route in subject.routes:
-            lines += [*_route(route), ""]
+    for tag in document["tags"]:
+        lines += [f"## {tag['name'].capitalize()}", "", tag["description"], "", "| route | what it does |", "|---|---|"]
+        lines += [
+            f"| `{method.upper()} {path}` | {operation['summary']} |"
+            for path, methods in document["paths"].items()
+            for method, operation in methods.items()
+            if tag["name"] in operation["tags"]
+        ]
+        lines.append("")
     return "\n".join(lines)
-
-
-def _route(route: Any) -> Iterator[str]:
-    yield from (f"### {route.method} {route.path}", "", route.text, "")
-    if route.parameters:
-        yield from ("| parameter | in | type | what it is |", "|---|---|---|---|")
-        for parameter in route.parameters:
-            needed = " (needed)" if parameter.is_needed and parameter.place != "path" else ""
-            said = f"{parameter.place} | {_type(parameter.kind)} | {_cell(parameter.text)}"
-            yield f"| `{parameter.name}`{needed} | {said} |"
-        yield ""
-    for body in route.bodies:
-        if body.fields:
-            yield from (f"Body, `{body.media_type}`:", "", "| field | type | what it is |", "|---|---|---|")
-            for field in body.fields:
-                needed = " (needed)" if field.is_needed else ""
-                yield f"| `{field.name}`{needed} | {_type(field.kind)} | {_cell(field.text)} |"
-            yield ""
-    yield from ("| status | what it means |", "|---|---|")
-    for answer in route.answers:
-        yield f"| {answer.status} | {_cell(answer.text)} |"
-    yield from ("", "```sh", route.curl, "```", "")
-    if route.example:
-        text = route.example.splitlines()
-        cut = [*text[:_LONGEST], "…"] if len(text) > _LONGEST else text
-        yield from ("An answer:", "", "```json", *cut, "```")
-
-
-def _type(kind: Sequence[Any]) -> str:
-    return "".join(piece.text for piece in kind)
-
-
-def _cell(text: str) -> str:
-    """Text that may stand in a cell of a table."""
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")

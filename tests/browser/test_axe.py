@@ -58,7 +58,6 @@ def paths(sessions: Sessions, settings: Settings, team: Team) -> list[str]:
         "/new",
         f"/groups/{group.id}",
         "/team",
-        "/docs",
         "/no-such-page",
     ]
 
