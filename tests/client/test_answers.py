@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from api.schemas.examples import EXAMPLES
+from api.openapi import EXAMPLES
 from axformer.client import answers
 from axformer.wire.base import read_answer
 
