@@ -14,8 +14,7 @@ from api.admin.store import TeamName, find_team_or_refuse, refused, store
 from api.services import keys
 from axformer.wire.scopes import Scope
 from store.repositories.audit import Operator, note
-from store.repositories.quotas import Limits, Use, limits_of, set_limits, use_of
-from store.repositories.teams import create_team, list_teams
+from store.repositories.teams import Limits, Use, create_team, limits_of, list_teams, set_limits, use_of
 from store.tables.teams import Team
 
 app = typer.Typer(no_args_is_help=True, help="Teams and keys of the AxFormer service.", pretty_exceptions_enable=False)

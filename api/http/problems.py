@@ -30,8 +30,8 @@ from api.errors import (
     UnsupportedMediaError,
 )
 from api.http.refused_bodies import knob_errors, unknown_field
-from api.middleware.request_id import HEADER as REQUEST_ID_HEADER
-from api.middleware.security_headers import SECURITY_HEADERS
+from api.middleware.headers import HEADER as REQUEST_ID_HEADER
+from api.middleware.headers import SECURITY_HEADERS
 from axformer.config.nearest import choice_suggestion
 from axformer.errors import reason_of
 from store.errors import StorageFullError, StorageUnavailableError

@@ -6,7 +6,7 @@ from typing import Any
 
 from axformer.forms.kinds import KINDS
 from axformer.reporting.deploy_table import TITLES, deployables
-from store.tables.artifacts import Artifact
+from store.tables.files import Artifact
 
 ARCHIVE, REPORT, CARD, ANALYSIS = "artifact.tar.gz", "report.html", "README.md", "analysis.html"
 """The archive of all other files, and what people read."""

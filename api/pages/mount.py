@@ -5,9 +5,8 @@ from functools import cache
 from fastapi import APIRouter, FastAPI
 from starlette.responses import HTMLResponse, Response
 
-from api.http.shared_routes import share
 from api.pages import errors
-from api.pages.context import PAGE_HEADERS, Pages
+from api.pages.context import FOREVER, PAGE_HEADERS, Pages
 from api.pages.deps import PagesDep
 from api.pages.routes import (
     board,
@@ -22,7 +21,6 @@ from api.pages.routes import (
     team,
     trace,
 )
-from api.pages.static_files import FOREVER
 from store.settings import Settings
 
 _PAGES = (sign_in, board, trace, path, job, steering, new_job, new_analysis, compare, group, team)
@@ -58,3 +56,12 @@ def mount(app: FastAPI, settings: Settings) -> None:
     app.state.pages = pages
     share(app, _routes())
     errors.install(app, pages)
+
+
+def share(app: FastAPI, router: APIRouter) -> None:
+    """Add what the router includes to the app; nothing of it may be an app's own.
+
+    FastAPI reads the signatures of an included router's routes at the first request, which takes a tenth of a second, and
+    keeps what it has read with the inclusion. ``include_router`` on each app would have them read for each app.
+    """
+    app.router.routes.extend(router.routes)

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Header, Query
 from starlette.responses import Response, StreamingResponse
 
 from api.deps import CallerDep, ReadingDep, ResourcesDep
-from api.http.negotiation import choose
+from api.http.answers import choose
 from api.http.paging import MOST_NUMBER, LimitDep
 from api.openapi import answers
 from api.services import event_stream, jobs

@@ -11,7 +11,7 @@ from api.http.paging import LimitDep
 from api.openapi import answers
 from api.routes.posted import IdempotencyKey
 from api.services import groups
-from api.services.discarding import discard
+from api.services.artifacts import discard
 from api.views.groups import group_path, group_read, groups_page
 from axformer.wire.groups import GroupCreate, GroupRead
 from axformer.wire.page import PageRead

@@ -12,7 +12,7 @@ from api.http.multipart import FIELD, FilePart
 from api.openapi import answers
 from api.resources import Resources
 from api.services import uploads
-from api.services.discarding import discard
+from api.services.artifacts import discard
 from api.services.quotas import no_room_for_upload, room_for_upload
 from api.views.rows import upload_read
 from axformer.wire.uploads import UploadRead

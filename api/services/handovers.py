@@ -11,9 +11,9 @@ from store.references import Reference, Scheme, parse_reference, shown
 from store.repositories import handovers as repository
 from store.repositories.audit import Actor, note
 from store.settings import Settings
+from store.signing import open_vault
 from store.states import TERMINAL, JobState
 from store.tables.jobs import Job
-from store.vault import open_vault
 
 _KEY_PARTS = (2, 3)
 """Of a token for a bucket: the key's id, the key, and perhaps the token of a session."""

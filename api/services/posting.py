@@ -20,12 +20,12 @@ from axformer.forms.kinds import COMPACT, KINDS
 from axformer.repair.settings import completed, defaults_of
 from axformer.wire.jobs import JobCreate
 from store.references import HUB_PREFIX, UPLOAD_PREFIX
+from store.repositories.files import hold_upload
 from store.repositories.handovers import new_handover
 from store.repositories.jobs import Created, NewJob, create_job
-from store.repositories.uploads import hold_upload
 from store.settings import Settings
+from store.signing import open_vault
 from store.tables.jobs import Job
-from store.vault import open_vault
 
 
 @dataclass(frozen=True)

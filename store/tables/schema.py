@@ -1,16 +1,13 @@
 """All tables together, for migrations and other users of the whole metadata."""
 
 from store.tables import (
-    artifacts,
     audit,
     events,
+    files,
     groups,
     jobs,
-    outbox,
     teams,
     trials,
-    turns,
-    uploads,
     webhooks,
     workers,
 )
@@ -23,10 +20,10 @@ TABLES = (
     jobs.Job,
     trials.TrialRow,
     events.Event,
-    artifacts.Artifact,
-    uploads.Upload,
-    outbox.OutboxMessage,
-    turns.Turn,
+    files.Artifact,
+    files.Upload,
+    workers.OutboxMessage,
+    workers.Turn,
     workers.Worker,
     webhooks.WebhookSecret,
     webhooks.Delivery,

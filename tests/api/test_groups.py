@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import t
 
 from store.repositories import claims, leases, moves
-from store.repositories.quotas import Limits, set_limits
+from store.repositories.teams import Limits, set_limits
 from store.session import session_scope
 from store.states import JobState
 from tests.statements import said_to

@@ -12,8 +12,7 @@ from api.services.queue_view import Views
 from axformer.wire.devices import Device
 from store.repositories import claims, jobs, leases, moves
 from store.repositories.queue import waiting_jobs
-from store.repositories.quotas import Limits, set_limits
-from store.repositories.teams import create_team
+from store.repositories.teams import Limits, create_team, set_limits
 from store.repositories.workers import note_worker
 from store.session import session_scope
 

@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from store.repositories.quotas import Limits, set_limits, use_of
+from store.repositories.teams import Limits, set_limits, use_of
 from store.session import session_scope
 
 

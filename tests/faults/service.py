@@ -24,8 +24,7 @@ from store.serve.first_key import keep_or_make_key
 from store.serve.stack import CHECKOUT
 from store.settings import Settings
 from store.states import TERMINAL
-from store.system.ports import LOOPBACK, free_port
-from store.system.processes import Child, spawn
+from store.system.processes import LOOPBACK, Child, free_port, spawn
 
 LEASE_SECONDS = 3.0
 """Short, so that a lost worker's job is taken over soon; long enough for a busy machine's heartbeat."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from zlib import crc32
 
-from store.repositories.failures import WORKER_LOST
+from store.repositories.moves import WORKER_LOST
 from store.states import ACTIVE, TERMINAL, TRANSITIONS, JobState
 from tests.simulation.database import Row, Snapshot
 

@@ -8,11 +8,9 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from axformer.wire.devices import Device
-from store.abilities import Abilities
 from store.repositories import claims, jobs, leases
-from store.repositories.line import DEFAULT_RULES, Rules
-from store.repositories.quotas import Limits, set_limits
-from store.repositories.teams import create_team
+from store.repositories.line import DEFAULT_RULES, Abilities, Rules
+from store.repositories.teams import Limits, create_team, set_limits
 from store.session import Sessions, session_scope
 from store.tables.jobs import Job
 from store.tables.teams import Team

@@ -11,17 +11,15 @@ from hypothesis import strategies as st
 from sqlalchemy import delete, select
 
 from axformer.wire.devices import Device
-from store.abilities import Abilities
 from store.repositories import claims, leases
-from store.repositories.line import Rules, standings
+from store.repositories.line import Abilities, Rules, settle_turns, standings
 from store.repositories.queue import waiting_jobs
-from store.repositories.quotas import Limits, set_limits
 from store.repositories.steering import retry_job
-from store.repositories.turns import settle_turns
+from store.repositories.teams import Limits, set_limits
 from store.session import Sessions, session_scope
 from store.tables.jobs import Job
 from store.tables.teams import Team
-from store.tables.turns import Turn
+from store.tables.workers import Turn
 from tests.store.crowd import Crowd
 
 ETERNAL = Rules(half_life_seconds=1e12)

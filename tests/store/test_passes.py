@@ -7,7 +7,7 @@ import pytest
 from axformer.methods.axformer.orders import SEARCHED_ORDERS
 from axformer.wire.kinds import JobKind
 from store.passes import pass_count, work_of
-from store.repositories import exports, jobs, leases, queue, steering, trace_views
+from store.repositories import jobs, leases, queue, steering, trace_views, trials
 from store.repositories.trials import all_trials, trials_after
 from store.session import Sessions, session_scope
 from store.states import JobState
@@ -92,7 +92,7 @@ def test_an_export_has_the_trials_of_the_pass_that_was_kept(sessions: Sessions, 
     succeed(sessions, search, kept_pass=2)
     with session_scope(sessions) as session:
         new = make.job(exported_from=search.id, upto=2)
-        export = exports.create_export(session, new, {}).job
+        export = trials.create_export(session, new, {}).job
     assert losses(sessions, export) == [20.0, 21.0, 22.0]
     assert losses(sessions, export, pass_number=1) == [20.0, 21.0, 22.0]
 

@@ -3,9 +3,9 @@
 import pytest
 
 from axformer.wire.devices import Device
-from store.abilities import ALL, Abilities
-from store.repositories.quotas import Limits
-from store.repositories.slices import yield_to_others
+from store.repositories.claims import yield_to_others
+from store.repositories.line import ALL, Abilities
+from store.repositories.teams import Limits
 from store.session import Sessions, session_scope
 from store.tables.jobs import Job
 from tests.store.crowd import Crowd

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from axformer.data.formats import ENDINGS
+from axformer.data.formats import ENDINGS, PACKED
 from axformer.intake.foreign import remedy_for
 from axformer.intake.names import CONFIG, KNOWN_NAMES, WEIGHTS_INDEX, is_checkpoint_file, is_shard
 from store.errors import ReferenceFormError
@@ -21,9 +21,16 @@ from worker.fetching.errors import (
     ReferenceMissing,
     ReferenceTooLarge,
 )
-from worker.fetching.names import data_suffix
 from worker.fetching.source import Source
 from worker.fetching.transfer import Transfer
+
+
+def data_suffix(name: str) -> str | None:
+    """The suffix that says how a data file is read, for example ``.jsonl`` or ``.csv.gz``; None if it is not known."""
+    lower = name.lower()
+    endings = (suffix + packed for suffix in ENDINGS for packed in ("", PACKED))
+    return next((ending for ending in endings if lower.endswith(ending)), None)
+
 
 _ABSENT = (ReferenceMissing, ReferenceDenied)
 """The answers of a source without listing to a missing file; object stores deny access instead of reporting it."""

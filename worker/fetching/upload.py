@@ -7,7 +7,7 @@ from functools import cached_property
 from store.errors import ContentChangedError, StorageError
 from store.references import Reference
 from store.storage.storage import Storage, upload_folder
-from store.tables.uploads import Upload
+from store.tables.files import Upload
 from worker.fetching.errors import ReferenceDiffers, ReferenceMissing
 from worker.fetching.source import Content
 

@@ -2,15 +2,26 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from axformer.data.columns import Columns
 from axformer.data.source import DataSource
+from store.repositories.files import find_upload
+from store.repositories.jobs import hub_token_of
+from store.session import session_scope
+from store.signing import open_vault
+from store.tables.files import Upload
 from store.tables.jobs import Job
+from worker.base.context import WorkerContext
+from worker.fetching.cache import ContentCache
 from worker.fetching.errors import FetchError
 from worker.fetching.fetcher import Fetched, Fetcher
+from worker.fetching.policy import policy_of
+from worker.fetching.sources import open_source
+from worker.fetching.transfer import Transfer
+from worker.sandbox.lines import CheckStop
 
 
 class InputsChangedError(Exception):
@@ -91,3 +102,21 @@ def _blaming(part: str) -> Iterator[None]:
     except FetchError as error:
         error.param = part
         raise
+
+
+def fetcher_of(context: WorkerContext, job: Job, check_stop: CheckStop) -> Fetcher:
+    """Make the fetcher of a job; it calls ``check_stop`` on the way, which raises to stop it."""
+    policy = policy_of(context.settings)
+    with session_scope(context.sessions) as session:
+        locked = hub_token_of(session, job.id)
+    if locked is not None:
+        policy = replace(policy, hub_token=open_vault(context.settings).unlock(locked))
+
+    def find(upload_id: str) -> Upload | None:
+        with session_scope(context.sessions) as session:
+            return find_upload(session, upload_id, job.team_id)
+
+    return Fetcher(
+        Transfer(ContentCache(context.settings.cache_dir), policy, check_stop),
+        lambda reference: open_source(reference, policy, find, context.storage),
+    )

@@ -16,16 +16,13 @@ from store.tables.jobs import Job
 from worker.base.context import WorkerContext
 from worker.job.conversation import Conversation
 from worker.job.failure import with_original_uris
-from worker.job.inputs import Inputs, fetch_inputs
-from worker.job.job_fetcher import fetcher_of
+from worker.job.inputs import Inputs, fetch_inputs, fetcher_of
 from worker.job.lease import Lease
-from worker.job.ledger import Ledger
-from worker.job.memory import make_room
+from worker.job.ledger import Ledger, StepWriter
 from worker.job.open_job import OpenJob
-from worker.job.publication import RESULT
-from worker.job.step_writer import StepWriter
 from worker.job.time_slice import TimeSlice
-from worker.job.warm import WarmSlot
+from worker.job.warm import WarmSlot, make_room
+from worker.sandbox.delivery import RESULT
 from worker.sandbox.messages import AnalysisOrder, Order, Source
 from worker.sandbox.sandbox import Sandbox
 from worker.sandbox.trials import limits_of

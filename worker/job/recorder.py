@@ -5,34 +5,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from axformer.config import RunConfig, make_config
+from axformer.config import RunConfig
 from axformer.methods.outline import outline_of
 from axformer.methods.traces import least_loss
 from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Phase, Trial
 from worker.job.ledger import Ledger
-from worker.job.work import Work
 from worker.sandbox.messages import SpeedEstimate
-
-
-def recorder_of(work: Work) -> "Recorder":
-    """A recorder that continues after the stored trials of a job."""
-    opened, settings = work.opened, work.context.settings
-    stored = opened.trials
-    recorder = Recorder(
-        work.ledger,
-        opened.dimensions,
-        make_config(work.job.preset, work.job.config),
-        stored=len(stored),
-        inputs=opened.inputs.digests,
-        first_look=opened.first_look,
-        speed=lambda: opened.speed,
-        batch=settings.trial_batch,
-        batch_seconds=settings.trial_batch_seconds,
-    )
-    for trial in stored:
-        recorder.add(trial)
-    return recorder
 
 
 class Recorder:

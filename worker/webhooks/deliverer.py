@@ -10,8 +10,7 @@ import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
 from store.errors import SigningKeyError
-from store.repositories.deliveries import Attempt, claim_delivery, settle
-from store.repositories.webhook_secrets import valid_secrets
+from store.repositories.deliveries import Attempt, claim_delivery, settle, valid_secrets
 from store.session import Sessions, session_scope
 from store.settings import Settings
 from store.signing import SigningKey, signing_key

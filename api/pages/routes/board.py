@@ -12,8 +12,8 @@ from api.deps import ReadingDep, ResourcesDep
 from api.errors import InvalidInputError
 from api.pages import stream
 from api.pages.context import Pages
-from api.pages.demo import demo_form
 from api.pages.deps import PagesDep, Visitor, VisitorDep, still_valid
+from api.pages.job_form import demo_form
 from api.pages.stream import Look
 from api.resources import Resources
 from api.services import jobs, queue

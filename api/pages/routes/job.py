@@ -9,8 +9,7 @@ from starlette.responses import Response, StreamingResponse
 from api.deps import ReadingDep, ResourcesDep, StorageDep
 from api.errors import NotFoundError
 from api.http import downloads
-from api.http.downloads import Download, attachment
-from api.http.tarring import tar_of
+from api.http.downloads import Download, attachment, tar_of
 from api.pages import stream
 from api.pages.context import Pages
 from api.pages.deps import PagesDep, Visitor, VisitorDep, still_valid

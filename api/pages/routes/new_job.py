@@ -11,11 +11,9 @@ from api.deps import ReadingDep, ResourcesDep, StorageDep
 from api.errors import ApiError
 from api.pages.columns import HEAD_BYTES, TASKS, preview
 from api.pages.context import PAGE_HEADERS, Pages
-from api.pages.demo import demo_form
 from api.pages.deps import FormDep, PagesDep, Visitor, VisitorDep, WriterDep, own_script
 from api.pages.formats import figure
-from api.pages.job_form import INPUT_CHOICES, REFERENCES, JobForm
-from api.pages.once import key_of
+from api.pages.job_form import INPUT_CHOICES, REFERENCES, JobForm, demo_form, key_of
 from api.pages.posted_again import form_like
 from api.resources import Resources
 from api.routes.uploads import post_upload
