@@ -21,11 +21,11 @@ from starlette.responses import Response
 from api.errors import (
     ApiError,
     BadRequestError,
+    BodyTooLargeError,
     FieldError,
     InvalidInputError,
     NoRoomError,
     NotFoundError,
-    TooLargeError,
     UnavailableError,
     UnsupportedMediaError,
 )
@@ -43,7 +43,7 @@ _MOST_SUGGESTIONS = 20  # errors of a request; looking for words that were meant
 _PARAMETER_PLACES = ("query", "path", "header", "cookie")
 _LOG = structlog.get_logger(__name__)
 _BY_STATUS: dict[int, type[ApiError]] = {
-    error.status: error for error in (BadRequestError, NotFoundError, TooLargeError, UnsupportedMediaError)
+    error.status: error for error in (BadRequestError, NotFoundError, BodyTooLargeError, UnsupportedMediaError)
 }
 
 

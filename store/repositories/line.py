@@ -41,7 +41,7 @@ from store.settings import HALF_LIFE_SECONDS, PRIORITY_SECONDS, Settings
 from store.states import WORKING, JobState
 from store.tables.jobs import Job
 from store.tables.teams import Team
-from store.tables.workers import Turn, Worker
+from store.tables.workers import TeamTurn, Worker
 
 
 @dataclass(frozen=True)
@@ -114,8 +114,8 @@ def standings(rules: Rules) -> CTE:
     fading = func.sum(faded(held_seconds(), held_until(), rules)).label("used")
     held = select(Job.team_id, func.count().filter(is_alive).label("running"), fading)
     now = held.where(Job.worker.is_not(None)).group_by(Job.team_id).subquery()
-    ended = select(Turn.team_id, func.sum(faded(Turn.seconds, Turn.ended_at, rules)).label("used"))
-    before = ended.group_by(Turn.team_id).subquery()
+    ended = select(TeamTurn.team_id, func.sum(faded(TeamTurn.seconds, TeamTurn.ended_at, rules)).label("used"))
+    before = ended.group_by(TeamTurn.team_id).subquery()
     account = faded(Team.used_seconds, Team.used_as_of, rules)
     used = account + func.coalesce(before.c.used, 0) + func.coalesce(now.c.used, 0)
     running = func.coalesce(now.c.running, 0)
@@ -200,7 +200,7 @@ def end_turn(session: Session, job: Job) -> None:
     if job.worker is None:
         return
     turn = select(Job.team_id, held_seconds(), held_until()).where(Job.id == job.id)
-    session.execute(insert(Turn).from_select(["team_id", "seconds", "ended_at"], turn))
+    session.execute(insert(TeamTurn).from_select(["team_id", "seconds", "ended_at"], turn))
     job.worker_seconds = Job.worker_seconds + held_seconds()
     job.worker = job.lease_until = job.claimed_at = None
 
@@ -212,7 +212,7 @@ def settle_turns(session: Session, rules: Rules) -> None:
 
 @cache
 def _settlement(rules: Rules) -> Update:
-    ended = delete(Turn).returning(Turn.team_id, Turn.seconds, Turn.ended_at).cte("ended")
+    ended = delete(TeamTurn).returning(TeamTurn.team_id, TeamTurn.seconds, TeamTurn.ended_at).cte("ended")
     seconds = func.sum(faded(ended.c.seconds, ended.c.ended_at, rules)).label("seconds")
     sums = select(ended.c.team_id, seconds).group_by(ended.c.team_id).cte("sums")
     used = faded(Team.used_seconds, Team.used_as_of, rules) + sums.c.seconds

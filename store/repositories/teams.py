@@ -36,7 +36,7 @@ def find_team(session: Session, name: str) -> Team | None:
 
 
 @dataclass(frozen=True)
-class Limits:
+class TeamLimits:
     """The most that a team may use; None means no limit."""
 
     running: int | None = None
@@ -53,13 +53,13 @@ class Use:
     stored_bytes: int
 
 
-def limits_of(session: Session, team_id: str) -> Limits:
+def limits_of(session: Session, team_id: str) -> TeamLimits:
     """A team's limits."""
     query = select(Team.running_limit, Team.queued_limit, Team.stored_bytes_limit).where(Team.id == team_id)
-    return Limits(*session.execute(query).one())
+    return TeamLimits(*session.execute(query).one())
 
 
-def set_limits(session: Session, team_id: str, limits: Limits) -> None:
+def set_limits(session: Session, team_id: str, limits: TeamLimits) -> None:
     """Change a team's limits, without effect on what it already uses."""
     values = {
         "running_limit": limits.running,

@@ -46,7 +46,7 @@ class OutboxMessage(Base):
     sent_at: Mapped[datetime | None]
 
 
-class Turn(Base):
+class TeamTurn(Base):
     """One ended or lost lease that is not in its team's account yet."""
 
     __tablename__ = "turns"

@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import t
 
 from store.repositories import claims, leases, moves
-from store.repositories.teams import Limits, set_limits
+from store.repositories.teams import TeamLimits, set_limits
 from store.session import session_scope
 from store.states import JobState
 from tests.statements import said_to
@@ -168,7 +168,7 @@ def test_each_checkpoint_is_pruned_with_each_setting_and_seed(api, grid):
 @pytest.mark.parametrize("order", ["auto", "search"])
 def test_a_large_group_takes_as_many_statements_as_a_small_one(api, grid, sessions, crew, order):
     with session_scope(sessions) as session:
-        set_limits(session, crew.id, Limits(queued=1000, stored_bytes=10**9))
+        set_limits(session, crew.id, TeamLimits(queued=1000, stored_bytes=10**9))
     grid["settings"] = [{"name": "one order", "config": {"order": order}}]
     upload = {"uri": f"upload:{api.post('/v1/uploads', files={'file': ('dev.jsonl', b'{}')}).json()['id']}"}
     for one in grid["sets"]:
@@ -185,7 +185,7 @@ def test_a_large_group_takes_as_many_statements_as_a_small_one(api, grid, sessio
 
 def test_the_limits_are_looked_at_once_for_all_jobs_of_a_group_that_is_retried(api, grid, sessions, crew):
     with session_scope(sessions) as session:
-        set_limits(session, crew.id, Limits(queued=50, stored_bytes=10**9))
+        set_limits(session, crew.id, TeamLimits(queued=50, stored_bytes=10**9))
     counted = []
     for seeds in ([1], [1, 2, 3]):
         path = f"/v1/groups/{post(api, grid | {'seeds': seeds}).json()['id']}"
@@ -296,7 +296,7 @@ def test_a_token_goes_to_the_jobs_that_read_from_the_hub(api, grid, sessions):
 
 def test_a_group_that_does_not_fit_is_refused_whole(api, grid, sessions, crew, body):
     with session_scope(sessions) as session:
-        set_limits(session, crew.id, Limits(queued=8))
+        set_limits(session, crew.id, TeamLimits(queued=8))
     waiting = api.post("/v1/jobs", json=body).json()
     problem = post(api, grid).json()
     assert (problem["status"], problem["used"], problem["limit"]) == (429, 1, 8)

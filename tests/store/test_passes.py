@@ -64,7 +64,7 @@ def test_what_people_see_is_of_the_pass_that_is_shown(sessions: Sessions, search
     with session_scope(sessions) as session:
         totals = trace_views.trace_totals(session, search.id)
         assert (totals.trials, totals.seconds) == (2, 3.0)
-        assert trace_views.trial_table(session, search.id, trace_views.Wanted(), offset=0, limit=9)[1] == 2
+        assert trace_views.trial_table(session, search.id, trace_views.WantedTrials(), offset=0, limit=9)[1] == 2
         assert [one.loss for one in trace_views.thinned_points(session, search.id, most=9)] == [30.0, 31.0]
         assert trace_views.standing_points(session, search.id) == [(0, 30.0)]
         assert [one.loss for one in trace_views.standing_trials(session, search.id)] == [30.0]

@@ -9,7 +9,7 @@ from huggingface_hub.errors import HfHubHTTPError
 from huggingface_hub.utils.tqdm import disable_progress_bars
 
 from store.errors import StorageFullError, StorageRefusedError, StorageUnavailableError
-from store.references import Reference
+from store.references import ParsedReference
 from store.setting_groups import StorageSettings
 from store.storage.bucket import Bucket, Key
 from worker.handover.files import HandoverError, Outgoing, refused, unavailable
@@ -18,7 +18,9 @@ _LAST = ("report.json", "analysis.json")
 """Put there when all others are: where one of them is, all files are."""
 
 
-def put_into_bucket(reference: Reference, token: str, files: Sequence[Outgoing], settings: StorageSettings) -> None:
+def put_into_bucket(
+    reference: ParsedReference, token: str, files: Sequence[Outgoing], settings: StorageSettings
+) -> None:
     """Put files below a prefix, each whole or not at all, ``report.json`` or ``analysis.json`` last.
 
     Raises:
@@ -44,7 +46,7 @@ _MESSAGE = "Put the result of a job here"
 _SERVER_ERROR = 500
 
 
-def put_into_repository(reference: Reference, token: str, files: Sequence[Outgoing], endpoint: str) -> None:
+def put_into_repository(reference: ParsedReference, token: str, files: Sequence[Outgoing], endpoint: str) -> None:
     """Put files into a repository, all at once; it is made if it is missing, for its owner's eyes only.
 
     Raises:

@@ -29,7 +29,7 @@ class InputsChangedError(Exception):
 
 
 @dataclass(frozen=True)
-class Inputs:
+class JobInputs:
     """Local files of a job, with their digests and original names."""
 
     checkpoint: Path
@@ -44,7 +44,7 @@ class Inputs:
     """The owner's names for them, by the same parts."""
 
 
-def fetch_inputs(job: Job, fetcher: Fetcher, work: Path) -> Inputs:
+def fetch_inputs(job: Job, fetcher: Fetcher, work: Path) -> JobInputs:
     """Fetch everything that a job refers to.
 
     Args:
@@ -77,7 +77,7 @@ def fetch_inputs(job: Job, fetcher: Fetcher, work: Path) -> Inputs:
         raise InputsChangedError(
             f"the content of {' and '.join(changed)} has changed since the job began; retry it to begin again"
         )
-    return Inputs(
+    return JobInputs(
         checkpoint.path,
         validation,
         test=others.get("test"),

@@ -6,11 +6,11 @@ from itertools import chain
 from axformer.methods.traces import passes_in
 from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Phase, Trial
-from worker.job.inputs import Inputs
+from worker.job.inputs import JobInputs
 from worker.sandbox.errors import ProcessMisbehavedError
 from worker.sandbox.messages import Searched, SpeedEstimate, Tried
 from worker.sandbox.sandbox import Sandbox
-from worker.sandbox.trials import Limits, check_next
+from worker.sandbox.trials import TrialLimits, check_next
 
 
 class OpenJob:
@@ -19,9 +19,9 @@ class OpenJob:
     def __init__(
         self,
         sandbox: Sandbox,
-        inputs: Inputs,
+        inputs: JobInputs,
         dimensions: Dimensions,
-        limits: Limits,
+        limits: TrialLimits,
         stored: Sequence[Trial],
         first_look: str | None,
     ) -> None:

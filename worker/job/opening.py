@@ -16,7 +16,7 @@ from store.tables.jobs import Job
 from worker.base.context import WorkerContext
 from worker.job.conversation import Conversation
 from worker.job.failure import with_original_uris
-from worker.job.inputs import Inputs, fetch_inputs, fetcher_of
+from worker.job.inputs import JobInputs, fetch_inputs, fetcher_of
 from worker.job.lease import Lease
 from worker.job.ledger import Ledger, StepWriter
 from worker.job.open_job import OpenJob
@@ -78,7 +78,7 @@ def _has_trained(job: Job, config: RunConfig) -> bool:
     return step is not None and step["name"] == StepName.TRAINING
 
 
-def _order(context: WorkerContext, job: Job, inputs: Inputs, sandbox: Sandbox) -> Order:
+def _order(context: WorkerContext, job: Job, inputs: JobInputs, sandbox: Sandbox) -> Order:
     return Order(
         kind=job.kind,
         checkpoint=str(inputs.checkpoint),
@@ -100,7 +100,7 @@ def _order(context: WorkerContext, job: Job, inputs: Inputs, sandbox: Sandbox) -
     )
 
 
-def _analysis(job: Job, inputs: Inputs) -> AnalysisOrder | None:
+def _analysis(job: Job, inputs: JobInputs) -> AnalysisOrder | None:
     if job.analysis is None:
         return None
     against = None if inputs.against is None else str(inputs.against)
@@ -110,7 +110,7 @@ def _analysis(job: Job, inputs: Inputs) -> AnalysisOrder | None:
     return AnalysisOrder(against=against, references=references, digests=dict(inputs.digests), **asked)
 
 
-def _names(job: Job, inputs: Inputs) -> dict[str, str]:
+def _names(job: Job, inputs: JobInputs) -> dict[str, str]:
     """The owner's names for the inputs; a checkpoint whose own says nothing has that of the job."""
     names = {part: shown_name(name) if "://" in name else name for part, name in inputs.names.items()}
     return names | {"checkpoint": job.name} if says_nothing(names["checkpoint"]) else names

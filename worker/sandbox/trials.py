@@ -27,7 +27,7 @@ _MOST_PARAMETERS = 2**63 - 1
 
 
 @dataclass(frozen=True)
-class Limits:
+class TrialLimits:
     """Upper bounds of a job."""
 
     passes: int
@@ -35,13 +35,13 @@ class Limits:
     """Trials of all passes together."""
 
 
-def limits_of(dimensions: Dimensions, config: RunConfig) -> Limits:
+def limits_of(dimensions: Dimensions, config: RunConfig) -> TrialLimits:
     """The upper bounds of a job with these knobs."""
     outline = outline_of(config)
-    return Limits(len(outline.passes(config)), min(outline.longest_trace(dimensions, config), MOST))
+    return TrialLimits(len(outline.passes(config)), min(outline.longest_trace(dimensions, config), MOST))
 
 
-def check_next(trial: Trial, passes: Sequence[Sequence[Trial]], dimensions: Dimensions, limits: Limits) -> None:
+def check_next(trial: Trial, passes: Sequence[Sequence[Trial]], dimensions: Dimensions, limits: TrialLimits) -> None:
     """Check that a trial can be the next one: it continues the last pass or begins another.
 
     Args:

@@ -13,7 +13,7 @@ from api.pages import stream
 from api.pages.context import Pages
 from api.pages.deps import PagesDep, Visitor, VisitorDep, still_valid
 from api.pages.pictures import PLACE, WidthQuery, fragment, markup
-from api.pages.stream import Look
+from api.pages.stream import PageState
 from api.resources import Resources
 from api.services import groups
 from api.views.groups import group_read
@@ -57,12 +57,12 @@ def stream_group(
     return stream.answer(resources, lambda: _look(resources, pages, visitor, group_id), stream.at_intervals(resources))
 
 
-def _look(resources: Resources, pages: Pages, visitor: Visitor, group_id: str) -> Look | None:
+def _look(resources: Resources, pages: Pages, visitor: Visitor, group_id: str) -> PageState | None:
     if not still_valid(resources, visitor):
         return None
     with session_scope(resources.reading_sessions) as session:
         values = _values(session, visitor, group_id)
-    return Look({"now": pages.text("group/now.html", **values)}, is_last=values["group"].has_ended)
+    return PageState({"now": pages.text("group/now.html", **values)}, is_last=values["group"].has_ended)
 
 
 def _values(session: Session, visitor: Visitor, group_id: str) -> dict[str, Any]:
