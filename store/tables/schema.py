@@ -23,7 +23,7 @@ TABLES = (
     files.Artifact,
     files.Upload,
     workers.OutboxMessage,
-    workers.Turn,
+    workers.TeamTurn,
     workers.Worker,
     webhooks.WebhookSecret,
     webhooks.Delivery,
