@@ -41,7 +41,7 @@ class HttpSource:
 
     @property
     def filename(self) -> str:
-        """See :class:`worker.fetching.source.Source`."""
+        """See :class:`worker.fetching.source.ReferenceSource`."""
         return self._reference.filename
 
     def names(self) -> Sequence[str] | None:
@@ -50,7 +50,7 @@ class HttpSource:
 
     @contextmanager
     def open(self, name: str | None, known: str | None) -> Iterator[SourceContent | None]:
-        """See :class:`worker.fetching.source.Source`."""
+        """See :class:`worker.fetching.source.ReferenceSource`."""
         parts = urlsplit(self._reference.uri)
         path = parts.path if name is None else f"{parts.path.rstrip('/')}/{quote(name)}"
         url = urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))

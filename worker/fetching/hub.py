@@ -29,16 +29,16 @@ class HubSource:
 
     @property
     def filename(self) -> str:
-        """See :class:`worker.fetching.source.Source`."""
+        """See :class:`worker.fetching.source.ReferenceSource`."""
         return self._reference.filename
 
     def names(self) -> Sequence[str] | None:
-        """See :class:`worker.fetching.source.Source`."""
+        """See :class:`worker.fetching.source.ReferenceSource`."""
         return sorted(name for name in self._commit[1] if "/" not in name)
 
     @contextmanager
     def open(self, name: str | None, known: str | None) -> Iterator[SourceContent | None]:
-        """See :class:`worker.fetching.source.Source`.
+        """See :class:`worker.fetching.source.ReferenceSource`.
 
         A file of a known commit is asked for too, and not read: the hub tells the commit of a gated repository to anybody, so
         only its answer for the file says whether this token may have what another's has brought.

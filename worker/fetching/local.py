@@ -23,18 +23,18 @@ class LocalSource:
 
     @property
     def filename(self) -> str:
-        """See :class:`worker.fetching.source.Source`."""
+        """See :class:`worker.fetching.source.ReferenceSource`."""
         return self._reference.filename
 
     def names(self) -> Sequence[str] | None:
-        """See :class:`worker.fetching.source.Source`."""
+        """See :class:`worker.fetching.source.ReferenceSource`."""
         with self._as_fetch_errors():
             directory = self._resolved(Path(self._reference.path))
             return sorted(entry.name for entry in directory.iterdir() if entry.is_file())
 
     @contextmanager
     def open(self, name: str | None, known: str | None) -> Iterator[SourceContent | None]:
-        """See :class:`worker.fetching.source.Source`."""
+        """See :class:`worker.fetching.source.ReferenceSource`."""
         path = Path(self._reference.path)
         with self._as_fetch_errors():
             path = self._resolved(path if name is None else path / name)

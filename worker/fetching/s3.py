@@ -28,11 +28,11 @@ class S3Source:
 
     @property
     def filename(self) -> str:
-        """See :class:`worker.fetching.source.Source`."""
+        """See :class:`worker.fetching.source.ReferenceSource`."""
         return self._reference.filename
 
     def names(self) -> Sequence[str] | None:
-        """See :class:`worker.fetching.source.Source`."""
+        """See :class:`worker.fetching.source.ReferenceSource`."""
         with self._as_fetch_errors():
             entries: list[dict[str, Any]] = self._files.ls(self._path, detail=True, refresh=True)
         inside = [entry for entry in entries if entry["type"] == "file" and entry["name"] != self._path]
@@ -40,7 +40,7 @@ class S3Source:
 
     @contextmanager
     def open(self, name: str | None, known: str | None) -> Iterator[SourceContent | None]:
-        """See :class:`worker.fetching.source.Source`."""
+        """See :class:`worker.fetching.source.ReferenceSource`."""
         path = self._path if name is None else f"{self._path}/{name}"
         with self._as_fetch_errors():
             info: dict[str, Any] = self._files.info(path, refresh=True)

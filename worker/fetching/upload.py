@@ -25,7 +25,7 @@ class UploadSource:
 
     @property
     def filename(self) -> str:
-        """See :class:`worker.fetching.source.Source`."""
+        """See :class:`worker.fetching.source.ReferenceSource`."""
         return self._upload.filename
 
     def names(self) -> Sequence[str] | None:
@@ -34,7 +34,7 @@ class UploadSource:
 
     @contextmanager
     def open(self, name: str | None, known: str | None) -> Iterator[SourceContent | None]:
-        """See :class:`worker.fetching.source.Source`."""
+        """See :class:`worker.fetching.source.ReferenceSource`."""
         assert name is None  # an upload has no files below it
         upload = self._upload
         if upload.sha256 == known:
