@@ -12,12 +12,9 @@ INSTALLED := $(VENV)/.installed
 export OMP_WAIT_POLICY ?= PASSIVE
 # What lies beside the project: public data sets, and the naive reference that verdicts are compared with.
 SHARED ?= ../shared
-# Sets and checkpoints of the benchmark; made once.
-BENCH_HOME := var/bench
-SETS ?= cola rte sst2
-ONLY := $(addprefix --only ,$(SETS))
-# Where the benchmark writes RESULTS.md and results/.
-OUTPUT ?= benchmarks
+# What `make bench` measures (`python -m benchmarks list` names the grids), and after how many minutes it begins no further cell.
+GRID ?= speed
+MINUTES ?= 60
 # As many processes as cores, but not more than a server's memory holds PyTorch for; each computes with one thread.
 TEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 # What `make test` and `make test-all` take beside, for example TESTS="tests/api -k keys".
@@ -37,7 +34,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --build-constraint constraints.txt --editable . --group dev
 	@touch $@
 
-.PHONY: help install demo serve test test-all torture bench evidence families check lint types imports migrations containers docs clean
+.PHONY: help install demo serve test test-all torture bench families check lint types imports migrations containers docs clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -64,19 +61,11 @@ torture: $(INSTALLED) ## Simulate and break the service many times, put load on 
 	$(BIN)/python -m benchmarks.load --processes 2
 	$(BIN)/python -m benchmarks.load.overhead
 
-bench: $(INSTALLED) ## Measure how fast a pass is, and write benchmarks/RESULTS.md (SHARED=../shared, SETS=cola, BENCH="--rounds 1")
+bench: $(INSTALLED) ## Measure the cells that are missing and write their pages (GRID=speed, MINUTES=60, BENCH="--only 'rte-*' --again")
 	@test -d $(SHARED)/data || { echo "there are no public data sets in $(SHARED)/data; name the directory that holds data/:" \
 	    "make bench SHARED=DIR"; exit 1; }
-	$(BIN)/python -m benchmarks.sets.catalog --source $(SHARED)/data --output $(BENCH_HOME)/sets $(ONLY)
-	$(BIN)/python -m benchmarks.train_checkpoints --sets $(BENCH_HOME)/sets --output $(BENCH_HOME)/checkpoints $(ONLY) \
-	    --bfloat16 --threads 2
-	$(BIN)/python -m benchmarks.speed --source $(SHARED)/data --oracle $(SHARED)/oracle/naive_axformer.py \
-	    --checkpoints $(BENCH_HOME)/checkpoints --output $(OUTPUT) $(ONLY) $(BENCH)
-
-evidence: $(INSTALLED) ## Measure whether gains hold on held-out data, hours, resumable (SHARED=../shared, EVIDENCE="--only 'rte-*'")
-	@test -d $(SHARED)/data || { echo "there are no public data sets in $(SHARED)/data; name the directory that holds data/:" \
-	    "make evidence SHARED=DIR"; exit 1; }
-	$(BIN)/python -m benchmarks.evidence --source $(SHARED)/data --output docs/evidence.md --bfloat16 $(EVIDENCE)
+	$(BIN)/python -m benchmarks run $(GRID) --source $(SHARED)/data --minutes $(MINUTES) --threads 2 --bfloat16 $(BENCH)
+	$(BIN)/python -m benchmarks page
 
 families: $(INSTALLED) ## Run every law over every family and task, and write docs/families.md
 	$(BIN)/python -m pytest --quiet -p tests.families_table --families-table docs/families.md tests/axformer/test_families.py

@@ -19,7 +19,6 @@ from api.routes import (
     analyses,
     artifacts,
     events,
-    groups,
     health,
     jobs,
     keys,
@@ -36,14 +35,13 @@ from store.settings import Settings
 
 PREFIX = "/v1"
 _DESCRIPTION = (
-    "Post a fine-tuned transformer and a validation set; a worker prunes what the model does better without; watch the "
-    "trace, and download a model that is smaller, faster and often more accurate. Every request but health and knobs "
-    "needs `Authorization: Bearer KEY`; a key has the scope `read`, `write` or `admin`, each of which includes the one "
+    "Post a fine-tuned transformer and a validation set, and say what you want; a worker prunes what the model can spare; "
+    "watch the trace, and download a smaller, faster model with what that costs. Every request but health and knobs needs "
+    "`Authorization: Bearer KEY`; a key has the scope `read`, `write` or `admin`, each of which includes the one "
     "before it, and each route says which one it demands (`security`). Errors are `application/problem+json` (RFC 9457)."
 )
 _TAGS = [
     {"name": "jobs", "description": "One job is one run of the pass, one export of a model, or one analysis."},
-    {"name": "groups", "description": "Many jobs posted as one grid, with a table of what came of them."},
     {"name": "trace", "description": "Every element tried, what it did to the loss, and the verdict."},
     {"name": "events", "description": "What happened to a job, as it happens."},
     {"name": "artifacts", "description": "The finished model, its plan, trace and report."},
@@ -69,7 +67,6 @@ def _routes() -> APIRouter:
     router = APIRouter()
     for part in (
         jobs,
-        groups,
         trace,
         paths,
         analyses,

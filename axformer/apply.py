@@ -6,26 +6,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from axformer.artifact import new_directory
-from axformer.config import fits_weights, method_of, reading_config
+from axformer.config import config_class, fits_weights, method_of, reading_config
 from axformer.data.reading import read_rows
 from axformer.errors import ConfigError, PlanError
 from axformer.forms.form import Form, NotMade
 from axformer.forms.make import Finished, make_forms, usual_forms
 from axformer.intake.checkpoint import Checkpoint, load_checkpoint
 from axformer.intake.dataset import DataSet, DataSource, prepare, prepare_calibration
-from axformer.methods.registry import METHODS
+from axformer.methods.base import made_by
 from axformer.model.compact import compact
 from axformer.model.number_format import cast
-from axformer.new_head import check_head
 from axformer.opening import training_on
 from axformer.plan.path import Stop, file_at
 from axformer.plan.plan import PlanFile, said_repaired
 from axformer.repair.refit import Refit, apply_refit, can_refit
-from axformer.repair.settings import FinetuneSettings, completed, defaults_of
 from axformer.repair.storage import write_refit
 from axformer.repair.training import train
 from axformer.reporting.look import check_training_rows
 from axformer.surroundings import Surroundings
+from axformer.wire.finetuning import FinetuneSettings, check_head, completed, defaults_of
 from axformer.wire.heads import NewHead
 
 _NOTHING_TO_FIT = (
@@ -168,7 +167,7 @@ def _refitted(file: PlanFile, checkpoint: Checkpoint, checking: DataSet, calibra
     if calibrate is not None:
         rows = read_rows(calibrate.path, calibrate.columns.without_answers())
         data = prepare_calibration(checking, rows, checkpoint, reading_config(file.config))
-    method = METHODS[method_of(file.config)]
+    method = made_by(config_class(file.config))
     return method.fits(model, architecture, data.samples).of(file.plan) or None
 
 

@@ -8,19 +8,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import axformer.auto  # noqa: F401 - registers the compact models
 from axformer.architectures.registry import architecture_of
 from axformer.errors import ArtifactError, InputError
-from axformer.model.compact import MODEL_TYPE_PREFIX, compact_model_class
+from axformer.model.compact import MODEL_TYPE_PREFIX, compact_model_class, register
 
 MODEL_DIRECTORY = "model"
 
 
-def load(path: str | Path) -> Any:
+def load(path: str | Path, device: str = "cpu") -> Any:
     """Load a compact model, in evaluation mode.
 
     Args:
         path: the ``model`` directory that a pass wrote, or the directory that holds it.
+        device: where the model shall be.
 
     Raises:
         ArtifactError: there is no compact model, or it is damaged.
@@ -35,7 +35,7 @@ def load(path: str | Path) -> Any:
         model = model_class.from_pretrained(directory, local_files_only=True, use_safetensors=True)
     except Exception as error:
         raise ArtifactError(f"'{path}' holds no compact model that loads: {error}") from error
-    return model.eval()
+    return model.to(device).eval()
 
 
 def _class_of(directory: Path) -> Any:
@@ -47,6 +47,7 @@ def _class_of(directory: Path) -> Any:
     if not model_type.startswith(MODEL_TYPE_PREFIX):
         raise ArtifactError(f"'{directory}' is a model of type '{model_type}', not one that a pass made")
     architecture = architecture_of(model_type.removeprefix(MODEL_TYPE_PREFIX))
+    register(architecture.model_type)
     classes = [compact_model_class(architecture.model_type, head.model_class) for head in architecture.heads]
     found = next((model_class for model_class in classes if model_class.__name__ in names), None)
     if found is None:

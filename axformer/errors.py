@@ -31,9 +31,18 @@ class InputError(AxFormerError):
 
 
 class ConfigError(InputError):
-    """A knob is unknown or out of range."""
+    """A knob is unknown or out of range.
+
+    Args:
+        message: for people.
+        field: the field of the run that is wrong (:class:`axformer.wire.run.Run`); None where the message alone says.
+    """
 
     code = "invalid_config"
+
+    def __init__(self, message: str, field: str | None = None) -> None:
+        super().__init__(message)
+        self.field = field
 
 
 class CheckpointError(InputError):

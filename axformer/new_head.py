@@ -12,17 +12,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from axformer.errors import ConfigError
 from axformer.forms.files import write_model
 from axformer.forms.zeroed import zeroed
 from axformer.intake.checkpoint import Checkpoint, load_checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.model.number_format import cast
 from axformer.plan.plan import Plan
-from axformer.repair.settings import FinetuneSettings
 from axformer.repair.training import Training, train
 from axformer.surroundings import Surroundings
 from axformer.wire.data_summary import DataSummary
+from axformer.wire.finetuning import FinetuneSettings
 from axformer.wire.heads import NewHead
 from axformer.wire.report import HeadTraining
 
@@ -38,31 +37,6 @@ class Headed:
     """The checkpoint, in the ordinary layout of its family."""
     record: HeadTraining
     """The record for the report."""
-
-
-def check_head(new: NewHead, settings: FinetuneSettings, *, has_train: bool, is_taught_too: bool = False) -> None:
-    """Check that a new head can be trained.
-
-    Args:
-        new: the head.
-        settings: of the trainings.
-        has_train: whether there are training rows.
-        is_taught_too: whether a teacher would teach in the training of the head itself.
-
-    Raises:
-        ConfigError: there are no training rows, or their labels would not be looked at.
-    """
-    if not has_train:
-        raise ConfigError(
-            f"head={new.task} puts an untrained head on the model, and there is no training data; give train too"
-        )
-    if is_taught_too and settings.teacher:
-        raise ConfigError(f"head={new.task} with teacher=true: an untrained head teaches nothing; leave teacher out")
-    if not settings.needs_labels:
-        raise ConfigError(
-            f"head={new.task} with teacher_weight=1: there is no teacher before the head is trained, which takes labels; set "
-            "teacher_weight below 1"
-        )
 
 
 def train_head(

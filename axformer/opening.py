@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import torch
 
-from axformer.config import PassConfig, RunConfig
-from axformer.data.columns import ANSWERS
+from axformer.config import RunConfig
+from axformer.data.columns import ANSWERS, Columns
 from axformer.data.encoding import Encoded
 from axformer.data.reading import read_rows
 from axformer.data.rows import Rows
@@ -18,20 +17,22 @@ from axformer.intake.checkpoint import Checkpoint, load_checkpoint
 from axformer.intake.dataset import DataSet, encode_like, prepare, prepare_calibration, prepare_inputs, prepare_like
 from axformer.intake.likeness import figures_of, unlike
 from axformer.intake.parts import split_off
-from axformer.new_head import Headed, check_head, loaded_again, train_head
+from axformer.new_head import Headed, loaded_again, train_head
 from axformer.repair.base import Repair
 from axformer.repair.freezing import check_freezes
 from axformer.repair.refit import can_refit
-from axformer.repair.settings import FinetuneSettings, check_trainable, completed, defaults_of
 from axformer.repair.teacher import for_teacher
-from axformer.repair.training import Training
+from axformer.repair.training import Training, check_trainable
 from axformer.scores.within_points import too_few_rows
 from axformer.surroundings import Surroundings
 from axformer.tasks.causal_lm import CausalLanguageModelling
 from axformer.tasks.masked_lm import MaskedLanguageModelling
+from axformer.wire.finetuning import FinetuneSettings
 from axformer.wire.heads import NewHead
 from axformer.wire.names import shown_name
+from axformer.wire.references import DataRef
 from axformer.wire.report import ENOUGH_TOKENS
+from axformer.wire.run import SettledRun
 
 _UNLABELLED = (
     "or train without labels, by the untouched model's answers alone: finetune teacher=true and teacher_weight=1"
@@ -55,39 +56,53 @@ class Inputs:
     """The training of a base model's new head; None for a fine-tuned checkpoint."""
 
 
-def open_inputs(
-    checkpoint: str | Path,
-    validation: DataSource,
-    config: RunConfig,
-    device: str,
-    *,
-    test: DataSource | None = None,
-    train: DataSource | None = None,
-    finetune: FinetuneSettings | None = None,
-    calibrate: DataSource | None = None,
-    head: NewHead | None = None,
-) -> Inputs:
-    """Load a checkpoint and its data; arguments as for :meth:`axformer.run.PruningRun.open`. A new head is not trained yet.
+def open_inputs(settled: SettledRun, device: str) -> Inputs:
+    """Load a checkpoint and its data. A new head is not trained yet.
 
     Raises:
         InputError: something cannot be read, or does not fit the other inputs.
     """
-    settings = completed(finetune, defaults_of(config.method, head))
-    if head is not None:
-        check_head(head, settings, has_train=train is not None)
-    training_rows = None if train is None else _training_rows(train, settings)
-    rows = read_rows(validation.path, validation.columns)
-    held_out = None if test is None else read_rows(test.path, test.columns)
-    more = None if calibrate is None else read_rows(calibrate.path, calibrate.columns.without_answers())
-    loaded = load_checkpoint(checkpoint, device, head, settings.seed).for_rows(rows)
-    deciding = prepare(rows, loaded, config)
-    measuring = None if held_out is None else prepare_like(deciding, held_out, loaded, config)
-    calibration = None if more is None else prepare_calibration(deciding, more, loaded, config)
+    run, settings = settled.run, settled.finetune
+    rows = {part: read_data(part, source_of(reference), settings) for part, reference in run.data().items()}
+    seed = 0 if settings is None else settings.seed
+    loaded = load_checkpoint(run.checkpoint.uri, device, run.head, seed).for_rows(rows["validation"])
+    names = {part: shown_name(source.uri) for part, source in run.sources().items()}
+    return replace(fitted_together(settled, loaded, rows), names=names)
+
+
+def fitted_together(settled: SettledRun, checkpoint: Checkpoint, rows: Mapping[str, Rows]) -> Inputs:
+    """A checkpoint with the rows of a run, all of them encoded as the deciding rows are.
+
+    Args:
+        settled: the run.
+        checkpoint: ready for the validation rows.
+        rows: by the fields of the run.
+
+    Raises:
+        InputError: something does not fit the other inputs.
+    """
+    config, test, more, train = settled.knobs, rows.get("test"), rows.get("calibrate"), rows.get("train")
+    deciding = prepare(rows["validation"], checkpoint, config)
+    measuring = None if test is None else prepare_like(deciding, test, checkpoint, config)
+    calibration = None if more is None else prepare_calibration(deciding, more, checkpoint, config)
     repair = None
-    if training_rows is not None:
-        repair = _training(training_rows, settings, deciding, loaded, config, "" if more is None else more.digest())
-    names = _names(checkpoint, {"validation": validation, "test": test, "calibrate": calibrate, "train": train})
-    return Inputs(loaded, deciding, measuring, repair, calibration, names)
+    if train is not None and settled.finetune is not None:
+        fitted_to = "" if more is None else more.digest()
+        repair = _training(train, settled.finetune, deciding, checkpoint, config, fitted_to)
+    return Inputs(checkpoint, deciding, measuring, repair, calibration)
+
+
+def read_data(part: str, source: DataSource, settings: FinetuneSettings | None) -> Rows:
+    """Read the data of a field of the run; without its labels where they are not looked at."""
+    if part == "train":
+        assert settings is not None, "a run with training data has settings"
+        return _training_rows(source, settings)
+    return read_rows(source.path, source.columns.without_answers() if part == "calibrate" else source.columns)
+
+
+def source_of(reference: DataRef) -> DataSource:
+    """Where data lies, and its columns."""
+    return DataSource(reference.uri, reference.columns or Columns())
 
 
 def with_trained_head(inputs: Inputs, head: NewHead, config: RunConfig, surroundings: Surroundings) -> Inputs:
@@ -96,15 +111,9 @@ def with_trained_head(inputs: Inputs, head: NewHead, config: RunConfig, surround
     assert isinstance(training, Training), "a new head needs training data"
     deciding, _ = split_off(inputs.validation, base, config)
     headed = train_head(base, head, deciding, training, surroundings)
-    if config.drops_from_base:
+    if config.needs.base:
         training = replace(training, base=base)
     return replace(inputs, checkpoint=loaded_again(headed, base), repair=training, headed=headed)
-
-
-def _names(checkpoint: str | Path, sources: Mapping[str, DataSource | None]) -> dict[str, str]:
-    """The inputs' names for people."""
-    references = {part: source.path for part, source in sources.items() if source is not None}
-    return {part: shown_name(reference) for part, reference in {"checkpoint": str(checkpoint), **references}.items()}
 
 
 def training_on(
@@ -162,28 +171,19 @@ def check_fits(config: RunConfig, checkpoint: Checkpoint, shards: int, repair: R
         ConfigError: a knob does not go with the checkpoint, with another knob, with the number of processes or with the repair.
     """
     architecture = checkpoint.architecture
-    if config.why_training is not None and not isinstance(repair, Training):
-        raise ConfigError(f"{config.why_training}, and there is no training data; give train too")
-    if config.why_not_trained is not None and repair is not None:
-        raise ConfigError(f"{config.why_not_trained}; give these rows with --calibrate instead")
+    config.check_training(has_train=repair is not None)
     if shards < 1:
         raise ConfigError(f"shards={shards}: a pass needs at least 1 process")
     if config.within_points is not None and checkpoint.task.name in (
         CausalLanguageModelling.name,
         MaskedLanguageModelling.name,
     ):
-        instead = {"axformer": "use tolerance alone", "rank": "use relative=0.9, which goes by Recall@1"}
         raise ConfigError(
             f"knob within_points={config.within_points}: a language model's metric is its perplexity, which has no points; "
-            f"{instead.get(config.method, 'leave it out with within_points=null')}"
+            f"{config.about.instead_of_points}"
         )
     if config.one_process is not None and shards > 1:
         raise ConfigError(f"shards={shards}: passes with {config.one_process} run in one process; use shards=1")
-    if isinstance(config, PassConfig) and config.refit and not can_refit(checkpoint.model, architecture):
-        raise ConfigError(
-            f"knob refit=true: the layers of models of type '{architecture.model_type}' share their weights, which cannot be "
-            "fitted to one layer; leave refit out"
-        )
     if config.evaluate_in == "int8" and config.is_guarded:
         raise ConfigError("knob precision='guarded' screens float32 and goes with evaluate_in=float32, not with int8")
     if config.evaluate_in == "int8" and not architecture.int8:
@@ -216,7 +216,7 @@ def notes_on(
     return [
         *_on_data(encoded, config),
         *_on_calibration(checkpoint, given),
-        *(_on_fit(checkpoint, fitted) if config.is_refitted else []),
+        *(_on_fit(checkpoint, fitted) if config.needs.fitting else []),
         *_on_padding(checkpoint),
         *_on_points(checkpoint, confirming, config),
         *_on_precision(checkpoint, config),

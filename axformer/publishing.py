@@ -1,5 +1,6 @@
 """Publishes the result of a finished pass: the model in its forms, measured and checked, with its plan, trace and reports."""
 
+import json
 import shutil
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,12 +11,11 @@ from axformer.artifact import new_directory, write_texts
 from axformer.config import RunConfig
 from axformer.drawing.curve import CURVE, path_curve
 from axformer.drawing.picture import picture
-from axformer.evaluation.plain import Predictions
 from axformer.forms.kinds import COMPACT
 from axformer.forms.make import Finished, make_forms, python_for, usual_forms
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
-from axformer.methods.passes import Passes
+from axformer.methods.decisions import Decisions
 from axformer.methods.targets import Targets
 from axformer.new_head import UNTOUCHED, Headed
 from axformer.plan.plan import PlanFile, PlanSource, said_repaired
@@ -26,11 +26,16 @@ from axformer.repair.storage import write_refit
 from axformer.reporting.card import PICTURE, write_card
 from axformer.reporting.card_forms import loading_of
 from axformer.reporting.form_reports import summary
-from axformer.reporting.measure import Outcome, doubted, make_report, score_both
+from axformer.reporting.measure import FinishedRun, doubted, make_report, measure_both
 from axformer.reporting.page import PAGE, report_page
 from axformer.scores.certificate import before_training
+from axformer.scores.measured import Measured
 from axformer.wire.report import HeadTraining, Refitted, Report
+from axformer.wire.run import Run
 from axformer.wire.steps import Counter, OnStep, StepName, ignore
+
+RUN = "run.json"
+"""The run as it was asked for, in a result."""
 
 
 @dataclass(frozen=True)
@@ -38,22 +43,23 @@ class Decided:
     """A checkpoint, and the decisions of a pass over it."""
 
     checkpoint: Checkpoint
-    passes: Passes
+    decisions: Decisions
     targets: Targets
     config: RunConfig
-    """The knobs of the run, which may have several passes."""
     names: Mapping[str, str] = field(default_factory=dict)
     """The inputs' names for people; see :attr:`axformer.wire.report.Report.names`."""
     headed: Headed | None = None
     """The base model with its trained head, which is handed out too; None for a fine-tuned checkpoint."""
     doubts: Mapping[str, str] = field(default_factory=dict)
     """Why figures on some data do not hold for new rows, by the data's name in reports."""
+    run: Run | None = None
+    """The run as it was asked for; None where nobody asked in these words, as in a test."""
 
     def plan_file(self, *, is_fitted: bool, is_trained: bool) -> PlanFile:
-        """The plan, with the knobs of the pass that led to it."""
+        """The plan, with the knobs that led to it."""
         source = PlanSource(model_type=self.checkpoint.architecture.model_type, sha256=self.checkpoint.sha256)
-        config = self.passes.config.model_dump(mode="json")
-        file = PlanFile(source=source, config=config, layers=self.passes.plan.layers)
+        config = self.config.model_dump(mode="json")
+        file = PlanFile(source=source, config=config, layers=self.decisions.plan.layers)
         return said_repaired(file, is_fitted=is_fitted, is_trained=is_trained)
 
 
@@ -89,7 +95,7 @@ def publish(
     others: Mapping[str, DataSet | None],
     directory: Path,
     forms: Collection[str],
-    seen: Predictions | None = None,
+    seen: Measured | None = None,
     on_step: OnStep = ignore,
 ) -> Report:
     """Write the forms of a model, measure them, and write the files next to them. If anything fails, nothing is left behind.
@@ -99,44 +105,43 @@ def publish(
         others: the confirming rows and held-out data, by their names in reports.
         directory: a directory that is empty or does not exist.
         forms: names from :data:`axformer.forms.kinds.KINDS`, made in addition to the usual ones of the plan.
-        seen: the predictions of the untouched model on the validation data in the checkpoint's number format; None if unknown.
+        seen: the untouched model on the validation data in the checkpoint's number format; None if it was not measured.
         on_step: takes reports of how far the work is.
 
     Raises:
         InputError: the directory is not empty.
         ArtifactError: the compact form does not load in a fresh process, or its outputs differ.
     """
-    checkpoint, passes = decided.checkpoint, decided.passes
-    names = {*usual_forms(passes.plan, checkpoint.dimensions), *forms}
+    checkpoint, plan = decided.checkpoint, decided.decisions.plan
+    names = {*usual_forms(plan, checkpoint.dimensions), *forms}
     steps = Counter(StepName.PACKAGING, len(names) + 2, on_step)
     with new_directory(directory) as draft, python_for(checkpoint, COMPACT) as python:
         steps.begin("measuring both models")
-        # The fresh process does its imports while both models are scored.
-        scores = doubted(score_both(checkpoint, made.model, validation, others, seen), decided.doubts)
+        # The fresh process does its imports while both models are measured.
+        both = doubted(measure_both(checkpoint, made.model, validation, others, seen), decided.doubts)
         is_trained = made.repaired is not None
-        finished = Finished(checkpoint, passes.plan, made.model, validation.samples, made.fits, is_trained)
+        finished = Finished(checkpoint, plan, made.model, validation.samples, made.fits, is_trained)
         written = make_forms(finished, names, draft, {COMPACT: python}, steps)
         if made.fits is not None:
             write_refit(made.fits, draft)
         finetuning = None if made.repaired is None else made.repaired.record
-        trace = tuple(passes.trace)
-        certificate = passes.certificate
+        trace = tuple(decided.decisions.trace)
+        certificate = decided.decisions.certificate
         if certificate is not None and made.repaired is not None and not made.repaired.is_measured:
             certificate = before_training(certificate)
-        outcome = Outcome(
+        outcome = FinishedRun(
             trace,
-            passes.plan,
+            plan,
             made.model,
             written,
             decided.targets,
-            passes.orders,
-            passes.path,
+            decided.decisions.path,
             finetuning,
             made.refitted,
             certificate,
         )
         steps.advance(detail="measuring the speed of all forms")
-        report = make_report(checkpoint, outcome, validation, others, decided.config, scores)
+        report = make_report(checkpoint, outcome, validation, others, decided.config, both)
         head = _handed_out(decided.headed, draft)
         report = report.model_copy(update={"names": dict(decided.names), "head": head})
         write_texts(draft, {**texts_of(decided, report, trace, is_fitted=made.fits is not None), **made.files})
@@ -156,11 +161,13 @@ def texts_of(decided: Decided, report: Report, trace: Sequence[Trial], *, is_fit
     checkpoint = decided.checkpoint
     plan = decided.plan_file(is_fitted=is_fitted, is_trained=report.finetune is not None)
     loading = loading_of(checkpoint.task, checkpoint.head)
+    asked = {} if decided.run is None else {RUN: json.dumps(decided.run.given(), indent=1) + "\n"}
     return {
+        **asked,
         "plan.json": plan.model_dump_json(indent=1) + "\n",
         "trace.jsonl": "".join(trial.model_dump_json() + "\n" for trial in trace),
         "report.json": report.model_dump_json(indent=1) + "\n",
-        "README.md": write_card(report, plan, checkpoint.dimensions, loading),
+        "README.md": write_card(report, plan, checkpoint.dimensions, loading, decided.run),
         PICTURE: picture(plan.plan, checkpoint.dimensions),
         CURVE: path_curve(report.path),
         PAGE: report_page(report, plan, checkpoint.dimensions, trace, loading),

@@ -9,26 +9,34 @@ from typing import Any
 
 import torch
 
-from axformer.config import PassConfig, RunConfig
-from axformer.data.reading import read_rows, rows_of
+from axformer.config import Preset, RunConfig, changed_knobs
+from axformer.data.reading import rows_of
 from axformer.data.records import Records
 from axformer.data.rows import Rows
+from axformer.data.source import DataSource
 from axformer.errors import ConfigError, WrongTypeError
 from axformer.evaluation.untouched import Untouched
 from axformer.intake.checkpoint import Checkpoint, from_memory
-from axformer.intake.dataset import DataSet, DataSource, prepare
+from axformer.intake.dataset import DataSet
 from axformer.intake.parts import split_off
 from axformer.intake.rebuilt import check_rebuilt
 from axformer.intake.shared_rows import shared_with
-from axformer.methods.base import Ground, plan_of, targets_of
+from axformer.methods.base import Ground, method_of, plan_of, targets_of
 from axformer.methods.confirmation import CONFIRMING, measure_path
-from axformer.methods.outline import outline_of
-from axformer.methods.passes import Passes
-from axformer.methods.registry import method_of
+from axformer.methods.decisions import Decisions
 from axformer.methods.targets import SpeedEstimate
 from axformer.model.number_format import cast
 from axformer.new_head import Headed
-from axformer.opening import CALIBRATION, Inputs, check_fits, notes_on, open_inputs, with_trained_head
+from axformer.opening import (
+    CALIBRATION,
+    Inputs,
+    check_fits,
+    fitted_together,
+    notes_on,
+    open_inputs,
+    read_data,
+    with_trained_head,
+)
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial
 from axformer.publishing import Decided, Made, publish
@@ -36,11 +44,12 @@ from axformer.repair.base import Repair, Repaired
 from axformer.repair.local import LocalFits
 from axformer.repair.polish import polish_training
 from axformer.repair.refit import can_refit
-from axformer.repair.settings import FinetuneSettings
 from axformer.repair.training import Training
 from axformer.reporting.look import Look, check_training_rows, look_at
+from axformer.scores.importance import ScoreUnits
 from axformer.surroundings import Surroundings
-from axformer.wire.heads import NewHead
+from axformer.wire.finetuning import FinetuneSettings
+from axformer.wire.run import IN_MEMORY, Run, SettledRun, read_run
 from axformer.wire.steps import OnStep, ignore
 
 
@@ -52,13 +61,12 @@ class Result:
     trace: tuple[Trial, ...]
     model: Any
     """The compact model, in evaluation mode."""
+    report: dict[str, Any] | None = None
+    """The content of ``report.json``; None where nothing was written."""
 
 
 class PruningRun:
-    """A pass over a checkpoint: :meth:`open` it, :meth:`look`, iterate over :meth:`trials`, then :meth:`publish`.
-
-    With ``order=search`` there are six passes, of which the best is published.
-    """
+    """A pass over a checkpoint: :meth:`open` it, :meth:`look`, iterate over :meth:`trials`, then :meth:`publish`."""
 
     def __init__(
         self,
@@ -71,14 +79,16 @@ class PruningRun:
         calibration: DataSet | None = None,
         names: Mapping[str, str] | None = None,
         headed: Headed | None = None,
+        asked: Run | None = None,
     ) -> None:
-        self._method, self._configs = method_of(config), outline_of(config).passes(config)
-        self._method.check(config, checkpoint.dimensions)
+        self._method = method_of(config)
+        self._method.check(config, checkpoint)
         check_fits(config, checkpoint, shards, repair)
         self.config = config
         self.dimensions = checkpoint.dimensions
         self._names = dict(names or {})
         self._headed = headed
+        self._asked = asked
         self._checkpoint = checkpoint
         self._validation = validation
         self.deciding, self._confirming = split_off(validation, checkpoint, config)
@@ -88,18 +98,18 @@ class PruningRun:
         self._repaired: Repaired | None = None
         self._targets = targets_of(checkpoint, config, validation.samples)
         self._ground = self._ground_of(calibration or self.deciding, shards)
-        self.passes = self._no_passes()
-        """The passes with their trials so far."""
+        self.decisions = self._no_decisions()
+        """The trials so far, and what follows from them."""
 
     def _ground_of(self, calibrating: DataSet, shards: int) -> Ground:
         """What the method works with."""
         checkpoint, config, deciding = self._checkpoint, self.config, self.deciding
         refits = recovery = None
-        if config.is_refitted and can_refit(checkpoint.model, checkpoint.architecture):
+        if config.needs.fitting and can_refit(checkpoint.model, checkpoint.architecture):
             refits = self._method.fits(checkpoint.model, checkpoint.architecture, calibrating.samples)
-        training = polish_training(calibrating, checkpoint, config) if config.polish_epochs else self._repair
+        training = polish_training(calibrating, checkpoint, config) if config.needs.polish else self._repair
         if isinstance(training, Training):
-            recovery = self._method.extras.recovery(checkpoint, training, deciding, config, refits)
+            recovery = self._method.recovery(checkpoint, training, deciding, config, refits)
         fitting = refits if isinstance(refits, LocalFits) else None
         return Ground(
             *(checkpoint, deciding.samples, config, self._targets),
@@ -112,64 +122,59 @@ class PruningRun:
     @classmethod
     def open(
         cls,
-        checkpoint: str | Path,
-        validation: DataSource,
+        run: Run | SettledRun,
         *,
-        test: DataSource | None = None,
-        config: RunConfig | None = None,
         device: str = "cpu",
         shards: int = 1,
-        train: DataSource | None = None,
-        finetune: FinetuneSettings | None = None,
-        calibrate: DataSource | None = None,
+        paths: Mapping[str, str] | None = None,
         names: Mapping[str, str] | None = None,
-        head: NewHead | None = None,
         surroundings: Surroundings | None = None,
     ) -> "PruningRun":
         """Load a checkpoint and its data, and check that they fit together. A base model is then trained with its new head.
 
         Args:
-            checkpoint: a local directory, or ``hf://organisation/name``.
-            validation: the validation data, on which the pass decides.
-            test: held-out data, measured before and after the pass, and never used to decide.
-            config: the knobs; None for the preset ``paper``.
+            run: what to do.
             device: the device that PyTorch computes on, for example ``cpu`` or ``cuda``.
             shards: number of processes that share the validation samples; on CUDA they are spread over the GPUs.
-            train: training data for the finished model; None for no training.
-            finetune: the training settings; None for the defaults.
-            calibrate: calibration data, like the validation data; None for the deciding rows. It needs no labels, and labels in
-                it are not used.
-            names: the inputs' names for people, by ``checkpoint``, ``validation``, ``test``, ``calibrate`` and ``train``; None
-                for their own.
-            head: the new head that a base model gets; it needs ``train``. None for a fine-tuned checkpoint.
+            paths: where checkpoint and data lie on this machine, by the fields of the run; None for where its references say:
+                local files and directories, or a hub.
+            names: the inputs' names for people, by the fields of the run; None for their own.
             surroundings: where the training of a new head happens; None to keep no state of it.
 
         Raises:
             InputError: something does not fit; the message says what is wrong and what to do.
         """
-        config = config or PassConfig()
-        if calibrate is not None:
-            config = config.calibrated()
-        inputs = open_inputs(
-            *(checkpoint, validation, config, device),
-            test=test,
-            train=train,
-            finetune=finetune,
-            calibrate=calibrate,
-            head=head,
-        )
-        run = cls._of(inputs, config, shards, names)
+        settled = run.settled() if isinstance(run, Run) else run
+        config, head = settled.knobs, settled.run.head
+        inputs = open_inputs(settled.located(paths or {}), device)
+        if names is not None:
+            inputs = replace(inputs, names=names)
+        opened = cls.of(inputs, settled, shards)
         if head is None:
-            return run
+            return opened
         # Made once before, so that what does not fit is refused before the training.
-        return cls._of(with_trained_head(inputs, head, config, surroundings or Surroundings()), config, shards, names)
+        headed = with_trained_head(inputs, head, config, surroundings or Surroundings())
+        return cls.of(headed, settled, shards)
 
     @classmethod
-    def _of(cls, inputs: Inputs, config: RunConfig, shards: int, names: Mapping[str, str] | None) -> "PruningRun":
+    def of(cls, inputs: Inputs, settled: SettledRun, shards: int = 1) -> "PruningRun":
+        """A run over inputs that are loaded."""
         return cls(
-            *(inputs.checkpoint, inputs.validation, inputs.test, config, shards),
-            *(inputs.repair, inputs.calibration, inputs.names if names is None else names, inputs.headed),
+            *(inputs.checkpoint, inputs.validation, inputs.test, settled.knobs, shards),
+            *(inputs.repair, inputs.calibration, inputs.names, inputs.headed, settled.run),
         )
+
+    def score_by(self, score: ScoreUnits) -> None:
+        """Let a function score heads and neurons.
+
+        Raises:
+            ConfigError: the method asks for no scores.
+        """
+        if not self.config.about.takes_score:
+            raise ConfigError(
+                f"score: method={self.config.method} takes no function that scores units; use method=rank"
+            )
+        self._ground = replace(self._ground, score=score)
 
     def look(self) -> Look:
         """Check before the pass whether the untouched model is better than guessing on the deciding rows, and whether training
@@ -179,7 +184,7 @@ class PruningRun:
             PoorModelError: the model does not fit the data, and ``accept_poor_model`` is not set.
             CheckpointError: its loss is not finite.
         """
-        seen = look_at(self._checkpoint, self.deciding, self._ground.untouched.predictions(keep=True))
+        seen = look_at(self._checkpoint, self.deciding, self._ground.untouched.measured(keep=True))
         if not self.config.accept_poor_model:
             seen.check()
             if isinstance(self._repair, Training) and self._repair.settings.needs_labels and self._headed is None:
@@ -193,58 +198,51 @@ class PruningRun:
         *,
         upto: int | None = None,
     ) -> Generator[Trial, None, None]:
-        """Run the pass, or with ``order=search`` one pass after another.
+        """Run the pass.
 
-        With ``confirm`` or ``tolerance``, the path of each pass is measured after the caller has taken the last trial.
+        With ``confirm`` or ``tolerance``, the path is measured after the caller has taken the last trial.
 
         Args:
             replay: the first trials of the same run if it continues after a stop; they are not evaluated again.
             surroundings: where it happens.
             upto: stop after the trial with this number and keep the plan at that point; ``confirm`` then only measures. None
-                continues to the end. Not with ``order=search``.
+                continues to the end.
 
         Yields:
-            Every trial, the replayed ones first. Each pass begins with its base trial.
+            Every trial, the replayed ones first, and of these first the base trial.
 
         Raises:
             CheckpointError: the loss of the untouched model is not finite.
-            ConfigError: ``upto`` is given for several passes.
             PlanError: the replayed trials do not belong to this run.
         """
-        if upto is not None and len(self._configs) > 1:
-            raise ConfigError(
-                f"upto={upto}: a search of orders has several passes; name the order of the one that is meant"
-            )
         if upto is not None:
             self._targets = replace(self._targets, is_chosen=True)
-        self.passes = self._no_passes()
+        self.decisions = self._no_decisions()
         self._ground = replace(self._ground, surroundings=surroundings or Surroundings())
         with closing(self._method.trials(self._ground, replay)) as running:
             for trial in running:
-                self.passes.add(trial)
+                self.decisions.trace.append(trial)
                 yield trial
                 if trial.seq == upto:
                     break
-        self._measure_paths(self._ground.surroundings.on_step, chooses=upto is None)
+        self._measure_path(self._ground.surroundings.on_step, chooses=upto is None)
 
-    def _no_passes(self) -> Passes:
-        return Passes(self._configs, self.dimensions, self._targets)
+    def _no_decisions(self) -> Decisions:
+        return Decisions(self.config, self.dimensions, self._targets)
 
-    def _measure_paths(self, on_step: OnStep, *, chooses: bool) -> None:
-        """Measure the models on the path of each pass, and choose between them if there are confirming rows.
+    def _measure_path(self, on_step: OnStep, *, chooses: bool) -> None:
+        """Measure the models on the path, and choose between them if there are confirming rows.
 
         If the path is the purpose of the run, as in a trade, its models are measured on held-out data too.
         """
         sets = {name: data.samples for name, data in self._others.items() if data is not None}
         if sets and (self._confirming is not None or self.config.measures_path):
-            for points in self.passes.points():
-                measured = measure_path(
-                    *(self._checkpoint, points, sets, self.config),
-                    model_of=self._ground.fitted_model_of,
-                    chooses=chooses,
-                    on_step=on_step,
-                )
-                self.passes.measured.append(measured)
+            self.decisions.measured = measure_path(
+                *(self._checkpoint, self.decisions.points, sets, self.config),
+                model_of=self._ground.fitted_model_of,
+                chooses=chooses,
+                on_step=on_step,
+            )
 
     @property
     def notes(self) -> list[str]:
@@ -253,7 +251,7 @@ class PruningRun:
         fitted = self.calibration or self.deciding
         return [
             *notes_on(self._checkpoint, sets, self._confirming, self.config, fitted, self._repair),
-            *self._method.extras.notes(self.config, is_trained=self._repair is not None),
+            *self._method.notes(self.config, is_trained=self._repair is not None),
             *(f"{name} data: {doubt}" for name, doubt in self._doubts.items()),
         ]
 
@@ -277,18 +275,18 @@ class PruningRun:
 
     @property
     def trace(self) -> tuple[Trial, ...]:
-        """The trials so far; with several passes, those of the best one."""
-        return tuple(self.passes.trace)
+        """The trials so far."""
+        return tuple(self.decisions.trace)
 
     @property
     def plan(self) -> Plan:
         """The plan of the trials so far; with ``confirm``, after the last trial, the plan of the kept point."""
-        return self.passes.plan
+        return self.decisions.plan
 
     @property
     def closing_note(self) -> str | None:
         """A note for the user on how the pass ended; None if it simply reached its end."""
-        return self.passes.note
+        return self.decisions.note
 
     def estimate(self, trials: Sequence[Trial]) -> SpeedEstimate:
         """Estimate the speed of the plan after the first trials of a pass, counted from shapes."""
@@ -297,6 +295,10 @@ class PruningRun:
     def compact_model(self) -> Any:
         """The physically smaller model of the trials so far, in the number format of the checkpoint."""
         return cast(self._small_model(), self._checkpoint.dtype)
+
+    def model(self) -> Any:
+        """The finished model: the repaired one where there was a repair."""
+        return self.compact_model() if self._repaired is None else self._repaired.model
 
     def _small_model(self) -> Any:
         """The compact model in float32."""
@@ -341,45 +343,113 @@ class PruningRun:
         self.repair()
         repaired = self._repaired
         decided = Decided(
-            self._checkpoint, self.passes, self._targets, self.config, self._names, self._headed, self._doubts
+            *(self._checkpoint, self.decisions, self._targets, self.config, self._names, self._headed, self._doubts),
+            run=self._asked,
         )
-        model = self.compact_model() if repaired is None else repaired.model
+        model = self.model()
         fits = None if self._ground.refits is None else self._ground.refits.of(self.plan)
-        files = self._method.extras.files(self._ground, self.trace)
+        files = self._method.files(self._ground, self.trace)
         made = Made(model, repaired, fits or None, self.calibration, files)
         is_known = self.deciding is self._validation and self._checkpoint.dtype is torch.float32
-        seen = self._ground.untouched.predictions(keep=False) if is_known else None
+        seen = self._ground.untouched.measured(keep=False) if is_known else None
         report = publish(decided, made, self._validation, self._others, directory, forms, seen, on_step)
         return report.model_dump(mode="json")
 
 
-def prune(model: Any, tokenizer: Any, data: str | Path | Rows | Records, config: RunConfig | None = None) -> Result:
-    """Run a pass over a model in memory, which is not changed.
+Data = str | Path | Rows | Records
+"""A file, rows that were read, records (dicts, possibly from a generator), a dict of columns, or a table of pyarrow, pandas,
+polars or datasets."""
+
+
+def prune(
+    model: Any,
+    tokenizer: Any,
+    data: Data,
+    config: RunConfig | Mapping[str, Any] | None = None,
+    *,
+    goal: str | None = None,
+    preset: str | None = None,
+    test: Data | None = None,
+    calibrate: Data | None = None,
+    train: Data | None = None,
+    finetune: Mapping[str, Any] | None = None,
+    forms: Sequence[str] | None = None,
+    output: str | Path | None = None,
+    score: ScoreUnits | str | None = None,
+    surroundings: Surroundings | None = None,
+    **knobs: Any,
+) -> Result:
+    """Prune a model in memory, which is not changed. Defaults are those of the command ``axformer prune``.
 
     Args:
         model: a fine-tuned transformers model of a supported family, with one of the heads that transformers has for it. It may
             be in half precision, or wrapped by ``torch.compile``, ``DataParallel`` or ``DistributedDataParallel``.
         tokenizer: the model's tokenizer.
-        data: the validation set: a file, rows that were read, records (dicts, possibly from a generator), a dict of columns, or
-            a table of pyarrow, pandas, polars or datasets, with the columns that the model's task reads (see
+        data: the validation data, which decides, with the columns that the model's task reads (see
             :class:`axformer.data.columns.Columns`).
-        config: the knobs; None for the preset ``paper``.
+        config: knobs by name, or all of them as :func:`axformer.config.make_config` makes them, which then takes the place of
+            goal, preset and ``knobs``.
+        goal: what you want, for example ``speedup=2`` or ``within-points=1``, in the place of a preset.
+        preset: the preset that the knobs start from.
+        test: held-out data, measured before and after, and never used to decide.
+        calibrate: data that weights are fitted on, without labels; None for the rows that decide.
+        train: data that the finished model is trained on; None for no training.
+        finetune: training settings, for example ``{"epochs": 2}``.
+        forms: forms of the result, which are written to ``output``.
+        output: directory for everything that the command writes; None to write nothing.
+        score: with ``method="rank"``, what units leave by: the name of a score, or a function of one's own.
+        surroundings: where it happens, and who is told how far it is.
+        **knobs: single knobs, for example ``method="rank"``.
 
     Raises:
         WrongTypeError: an argument is of an unsupported type; the error is an InputError and a TypeError.
         InputError: something does not fit; the message says what is wrong and what to do.
     """
-    config = PassConfig() if config is None else config
+    if forms is not None and output is None:
+        raise ConfigError(f"forms={list(forms)} are written to a directory; give output too", "forms")
+    if score is not None and not isinstance(config, RunConfig):
+        knobs["score"] = "given" if callable(score) else score
+    given = {"validation": data, "test": test, "calibrate": calibrate, "train": train}
+    paths = {part: str(source) if isinstance(source, str | Path) else IN_MEMORY for part, source in given.items()}
+    run = read_run(
+        {"checkpoint": IN_MEMORY}
+        | {part: path for part, path in paths.items() if given[part] is not None}
+        | {"finetune": finetune, "forms": forms}
+        | _wish(goal, preset, config, knobs)
+    )
+    settled, around = run.settled(), surroundings or Surroundings()
+    rows = {part: _rows_of(part, source, settled.finetune) for part, source in given.items() if source is not None}
+    checkpoint = from_memory(model, tokenizer).for_rows(rows["validation"])
+    inputs = fitted_together(settled, checkpoint, rows)
+    check_rebuilt(checkpoint, inputs.validation)
+    opened = PruningRun.of(inputs, settled)
+    if callable(score):
+        opened.score_by(score)
+    opened.look()
+    for _ in opened.trials(surroundings=around):
+        pass
+    opened.repair(around)
+    report = None if output is None else opened.publish(Path(output), settled.forms, around.on_step)
+    return Result(opened.plan, opened.trace, opened.model(), report)
+
+
+def _wish(
+    goal: str | None, preset: str | None, config: RunConfig | Mapping[str, Any] | None, knobs: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Goal, preset and knobs as fields of a run."""
+    if config is None or isinstance(config, Mapping):
+        return {"goal": goal, "preset": preset, "config": {**(config or {}), **knobs}}
     if not isinstance(config, RunConfig):
         raise WrongTypeError(
-            f"the config is of type {type(config).__name__}; make it with axformer.config.make_config('paper', {{...}})"
+            f"the config is of type {type(config).__name__}; give knobs by name, or make_config('paper', {{...}})"
         )
-    rows = read_rows(str(data)) if isinstance(data, str | Path) else data if isinstance(data, Rows) else rows_of(data)
-    checkpoint = from_memory(model, tokenizer).for_rows(rows)
-    deciding = prepare(rows, checkpoint, config)
-    check_rebuilt(checkpoint, deciding)
-    run = PruningRun(checkpoint, deciding, None, config)
-    run.look()
-    for _ in run.trials():
-        pass
-    return Result(plan=run.plan, trace=run.trace, model=run.compact_model())
+    if goal is not None or preset is not None or knobs:
+        raise ConfigError("config holds every knob; give goal, preset and single knobs without it", "config")
+    return {"preset": Preset.PAPER, "config": changed_knobs(Preset.PAPER, config.model_dump(mode="json"))}
+
+
+def _rows_of(part: str, data: Data, settings: FinetuneSettings | None) -> Rows:
+    """The rows of a field of a run."""
+    if isinstance(data, str | Path):
+        return read_data(part, DataSource(str(data)), settings)
+    return data if isinstance(data, Rows) else rows_of(data)

@@ -1,17 +1,24 @@
-"""The checkpoints whose results are reported: which family learned which task from which set.
+"""The checkpoints whose results are reported: which family learned which task from which set, and how one is made.
 
-The order is that of their worth, so that whatever time there is gives the most.
+Each is trained in a process of its own, whose output lies beside it, so that one failure stops no other.
 """
 
-from dataclasses import dataclass
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from axformer.config import TaskName
-from benchmarks.finetune import BASE, BASES
-from benchmarks.from_scratch import RECIPE
+from benchmarks.finetune import BASE, BASES, FROM_SCRATCH, finetune, train_from_scratch
+from benchmarks.rows import read_rows
+from benchmarks.tasks.registry import task_named
+from benchmarks.training import Recipe
 
-_TOPIC_EPOCHS = RECIPE.epochs
-_TOPIC_LENGTH = RECIPE.max_length
+_TOPIC_EPOCHS = FROM_SCRATCH.epochs
+_TOPIC_LENGTH = FROM_SCRATCH.max_length
 
 
 @dataclass(frozen=True)
@@ -42,9 +49,20 @@ class Checkpoint:
         """Whether it begins with the weights of a packaged model."""
         return self.family in BASES
 
+    @property
+    def recipe(self) -> Recipe:
+        """How it is trained, on two threads in float32."""
+        rate = BASES[self.family].learning_rate if self.is_packaged else FROM_SCRATCH.learning_rate
+        return Recipe(self.epochs, self.seed, self.max_length, learning_rate=rate)
+
     def rows(self, sets: Path, part: str) -> Path:
         """The file of one part of its set."""
         return sets / self.data / f"{part}.jsonl"
+
+    def seeded(self, seed: int, family: str | None = None) -> "Checkpoint":
+        """The same with another seed, perhaps of another family, under the name that cells give it."""
+        model = family or self.family
+        return replace(self, name=f"{self.data}-{model}-s{seed}", family=model, seed=seed)
 
 
 def _topics(family: str) -> Checkpoint:
@@ -63,23 +81,10 @@ CHECKPOINTS = (
     Checkpoint("cola", BASE, "classification", "cola", _MATTHEWS, task_name="linguistic_acceptability"),
     Checkpoint("sst2", BASE, "classification", "sst2", _ACCURACY, task_name="sentiment_analysis"),
     Checkpoint("conll2000", BASE, "tagging", "conll2000", _F1, epochs=2),
-    Checkpoint(
-        "squad",
-        BASE,
-        "question-answering",
-        "squad",
-        _EXACT_MATCH,
-        epochs=2,
-        max_length=256,
-        task_name="reading_comprehension",
-    ),
+    Checkpoint("squad", BASE, "question-answering", "squad", _EXACT_MATCH, 2, 256, task_name="reading_comprehension"),
     Checkpoint("stsb", BASE, "regression", "stsb", ("pearson",), epochs=4, task_name="sentence_similarity"),
     Checkpoint(
-        "squad-sentences",
-        BASE,
-        "multiple-choice",
-        "squad-sentences",
-        _ACCURACY,
+        *("squad-sentences", BASE, "multiple-choice", "squad-sentences", _ACCURACY),
         epochs=2,
         task_name="reading_comprehension",
     ),
@@ -91,6 +96,7 @@ CHECKPOINTS = (
     *map(_topics, ("qwen3", "roberta", "electra")),
     Checkpoint("ud-upos", BASE, "tagging", "ud-upos", _ACCURACY, epochs=2),
     Checkpoint("sms", BASE, "classification", "sms", ("f1_macro",)),
+    Checkpoint("ag-news", BASE, "classification", "ag-news", _ACCURACY),
 )
 
 
@@ -106,10 +112,45 @@ def checkpoint_named(name: str) -> Checkpoint:
     raise ValueError(f"checkpoint '{name}' is unknown; there are {', '.join(one.name for one in CHECKPOINTS)}")
 
 
-def chosen(names: list[str] | None) -> list[Checkpoint]:
-    """The checkpoints with these names, or all.
+def run_logged(arguments: Sequence[str], log: Path) -> bool:
+    """Run this Python with ``arguments`` and add what it prints to ``log``; gives whether it succeeded."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("a", encoding="utf-8") as output:
+        print("$", "python", *arguments, file=output, flush=True)
+        done = subprocess.run([sys.executable, *arguments], stdout=output, stderr=subprocess.STDOUT, check=False)
+    return done.returncode == 0
 
-    Raises:
-        ValueError: one is unknown.
+
+def make(checkpoint: Checkpoint, sets: Path, output: Path, threads: int, bfloat16: bool) -> bool:
+    """Train a checkpoint, if that was not done before; gives whether it stands now.
+
+    Leaves ``OUTPUT/NAME``, and beside it ``NAME.log``.
     """
-    return [checkpoint_named(name) for name in names] if names else list(CHECKPOINTS)
+    if (output / checkpoint.name).is_dir():
+        return True
+    told = json.dumps({"checkpoint": asdict(checkpoint), "threads": threads, "bfloat16": bfloat16})
+    return run_logged(["-m", "benchmarks.checkpoints", told, str(sets), str(output)], output / f"{checkpoint.name}.log")
+
+
+def _make_here(told: str, sets: Path, output: Path) -> None:
+    """What :func:`make` asks of a process."""
+    asked = json.loads(told)
+    checkpoint = Checkpoint(**asked["checkpoint"])
+    partial = output / f"{checkpoint.name}.partial"
+    shutil.rmtree(partial, ignore_errors=True)
+    _train(checkpoint, sets, partial, asked["threads"], asked["bfloat16"])
+    partial.rename(output / checkpoint.name)
+
+
+def _train(checkpoint: Checkpoint, sets: Path, output: Path, threads: int, bfloat16: bool) -> None:
+    task = task_named(checkpoint.task)
+    rows = read_rows(checkpoint.rows(sets, "train"), task.form)
+    recipe = replace(checkpoint.recipe, threads=threads, bfloat16=bfloat16)
+    if checkpoint.is_packaged:
+        finetune(BASES[checkpoint.family].home(), task, rows, output, recipe)
+    else:
+        train_from_scratch(checkpoint.family, task, rows, output, recipe)
+
+
+if __name__ == "__main__":
+    _make_here(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]))

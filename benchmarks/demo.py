@@ -19,12 +19,9 @@ from axformer.cli.quiet import silence_libraries
 from axformer.cli.watch import show_job
 from axformer.client import Client, Job
 from axformer.errors import AxFormerError
-from benchmarks.demo_chart import Delivered, advice, chart_of
-from benchmarks.demo_checkpoint import demo_checkpoint
-from benchmarks.demo_data import CACHE, movie_reviews
-from benchmarks.demo_jobs import JOBS, Wanted, fetch, posted
-from benchmarks.demo_result import check_loading, check_loss, read_report
-from benchmarks.demo_stack import StackStartError, running_stack
+from benchmarks.demo_data import CACHE, demo_checkpoint, movie_reviews
+from benchmarks.demo_result import Delivered, advice, chart_of, check_loading, check_loss, read_report
+from benchmarks.demo_service import JOBS, StackStartError, Wanted, fetch, posted, running_stack
 from benchmarks.packages import PackageError
 from benchmarks.rows import Row, read_rows
 

@@ -1,23 +1,26 @@
-"""Whether a downloaded result is what the service said: it loads both ways, and measures as its report claims."""
+"""What the demo makes of downloaded results: whether they are what the service said, one picture, and which file to deploy."""
 
 import json
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from transformers import AutoTokenizer, pipeline
+import torch
+from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
 
 import axformer
 import axformer.auto  # lets transformers load the compact model
+from axformer.drawing.forms import FormMark, FormSeries, forms_chart
 from axformer.errors import AxFormerError
-from benchmarks.measure import measure
+from axformer.reporting.deploy_table import Deployable, Deployables, deployables
 from benchmarks.rows import Row
 from benchmarks.tasks.registry import task_named
 
 # The report was measured in other batches, and rounding differs a little with the batch.
 _SAME_LOSS = 1e-4
-# Held-out figures, and whether less of them is better.
-_JUDGED = {"loss": True, "accuracy": False, "matthews_correlation": False}
+_BATCH = 64
 
 
 class ResultError(AxFormerError):
@@ -36,11 +39,23 @@ def check_loss(result: Path, validation: list[Row], max_length: int) -> float:
     Raises:
         ResultError: the report says something else.
     """
-    found = measure(result / "model", task_named("classification"), validation, max_length)["loss"]
+    found = loss_of(result / "model", validation, max_length)
     told = read_report(result)["pruned"]["validation"]["loss"]
     if not math.isclose(found, told, rel_tol=_SAME_LOSS):
         raise ResultError(f"the downloaded model has the validation loss {found}, its report says {told}")
     return found
+
+
+@torch.inference_mode()
+def loss_of(checkpoint: Path, rows: list[Row], max_length: int) -> float:
+    """The mean loss of a classifier, with transformers alone, so that it does not rest on AxFormer's own code."""
+    model = AutoModelForSequenceClassification.from_pretrained(checkpoint).eval()
+    tokenizer, task, total = AutoTokenizer.from_pretrained(checkpoint), task_named("classification"), 0.0
+    for start in range(0, len(rows), _BATCH):
+        inputs = dict(task.encode(tokenizer, rows[start : start + _BATCH], model.config, max_length))
+        labels = inputs.pop("labels")
+        total += float(torch.nn.functional.cross_entropy(model(**inputs).logits, labels, reduction="sum"))
+    return total / len(rows)
 
 
 def check_loading(result: Path, sentence: str) -> dict[str, Any]:
@@ -59,13 +74,46 @@ def check_loading(result: Path, sentence: str) -> dict[str, Any]:
     return answer
 
 
-def held_out_verdict(report: dict[str, Any]) -> str:
-    """In one sentence, whether the held-out figures got better or worse."""
-    before, after = report["base"]["test"], report["pruned"]["test"]
-    words: dict[str, list[str]] = {"better": [], "worse": [], "the same": []}
-    for name, less_is_better in _JUDGED.items():
-        gain = (before[name] - after[name]) * (1 if less_is_better else -1)
-        words["better" if gain > 0 else "worse" if gain < 0 else "the same"].append(name.replace("_", " "))
-    found = "; ".join(f"{', '.join(names)} got {how}" for how, names in words.items() if names and how != "the same")
-    same = f"{', '.join(words['the same'])} did not change" if words["the same"] else ""
-    return f"On held-out data: {'; '.join(part for part in (found, same) if part)}."
+@dataclass(frozen=True)
+class Delivered:
+    """A downloaded result."""
+
+    goal: str
+    directory: Path
+    report: Mapping[str, Any]
+
+    @property
+    def forms(self) -> Deployables:
+        """What can be deployed of it.
+
+        Raises:
+            ResultError: its report has no forms.
+        """
+        found = deployables(self.report)
+        if found is None:
+            raise ResultError(f"the report in {self.directory} has no forms")
+        return found
+
+
+def chart_of(results: list[Delivered]) -> str:
+    """The SVG text of all forms of all results: held-out metric against speed."""
+    before = results[0].forms
+    untouched = 100 * (before.rows[0].metric or 0.0)
+    series = [FormSeries(one.goal, [_mark(row, untouched) for row in one.forms.rows[1:]]) for one in results]
+    return forms_chart("What can be deployed", f"{before.data} {before.metric.replace('_', ' ')}, %", untouched, series)
+
+
+def _mark(row: Deployable, untouched: float) -> FormMark:
+    if row.times is None or row.metric is None:
+        raise ResultError(f"the form {row.name} was not measured")
+    ends = None if row.interval is None else (untouched + 100 * row.interval[0], untouched + 100 * row.interval[1])
+    return FormMark(row.title, row.times, 100 * row.metric, ends)
+
+
+def advice(results: list[Delivered]) -> str:
+    """One sentence: which of all files to deploy."""
+    best = [(row, one) for one in results if (row := one.forms.best) is not None]
+    if not best:
+        return "No form of any result is both faster and as good: keep your model."
+    row, one = max(best, key=lambda found: found[0].times or 0.0)
+    return one.forms.sentence.replace(f"Deploy {row.directory}/", f"Deploy {one.directory / str(row.directory)}/", 1)

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from axformer.client import Client, Job
-from benchmarks.demo_jobs import JOBS
-from benchmarks.demo_stack import running_stack
+from benchmarks.demo_service import JOBS, running_stack
 
 TARGET = Path("docs/images")
 _NAMES = ("chromium", "chromium-browser", "google-chrome")

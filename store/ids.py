@@ -6,7 +6,6 @@ from uuid import UUID
 
 JOB_PREFIX = "job"
 UPLOAD_PREFIX = "upl"
-GROUP_PREFIX = "grp"
 TEAM_PREFIX = "team"
 MESSAGE_PREFIX = "msg"
 WEBHOOK_SECRET_PREFIX = "whs"  # noqa: S105 - of ids
@@ -21,11 +20,6 @@ def uuid7() -> UUID:
     random = secrets.randbits(_RANDOM_BITS)
     high, low = random >> 62, random & (2**62 - 1)
     return UUID(int=milliseconds << 80 | 0x7 << 76 | high << 64 | 0b10 << 62 | low)
-
-
-def new_ids(prefix: str, count: int) -> list[str]:
-    """New identifiers for several objects at once; they sort in this order."""
-    return sorted(new_id(prefix) for _ in range(count))
 
 
 def new_id(prefix: str) -> str:

@@ -20,7 +20,6 @@ _SHOWN = (
     "forms",
     "estimated_speedup",
     "seconds",
-    "orders",
     "finetune",
     "head",
 )

@@ -4,7 +4,7 @@
     python -m tests.decisions after     # at the other
     diff -r before after
 
-Six families by three presets on fixed seeds, with some knobs that have a pass trade, search or stop; each is also stopped in
+Six families by three presets on fixed seeds, with some knobs that have a pass trade or stop; each is also stopped in
 the middle and resumed. The floating point sums of one machine are compared, so both have to run on the same.
 """
 
@@ -30,7 +30,6 @@ RUNS: dict[str, tuple[str, dict[str, object]]] = {
     "robust": ("robust", {"safeguard_folds": 2}),
     "trade": ("paper", {"tolerance": 0.2, "confirm": 0.3, "within_points": 20.0, "majority_fraction": 0.2}),
     "bisect": ("paper", {"neuron_search": "bisect", "majority_fraction": 0.1, "refine_margin": 1.5, "order": "random"}),
-    "search": ("paper", {"order": "search", "majority_fraction": 0.2, "target_size": 0.8}),
 }
 """By the name of a run: its preset, and the knobs that differ from it."""
 

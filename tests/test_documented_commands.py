@@ -2,7 +2,8 @@
 
 import importlib.util
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -48,14 +49,17 @@ def assert_parses(words: Sequence[str]) -> None:
         _, command, arguments = command.resolve_command(context, [*context._protected_args, *context.args])
     given = command.make_context(command.name, arguments).params
     if "set_" in given:
-        names = ("method", "within_points", "accept_poor_model")
-        knobs = options.knobs_of(None, given["set_"]) | options.flags_of(**{name: given[name] for name in names})
-        config = options.config_from(given["goal"], given["preset"], knobs)
-        options.training_of(given["train"], given["finetune"], given["head"], config.method)
-    if "columns" in given:
+        run_options(given).run().settled()
+    elif "columns" in given:
         options.columns_of(given["columns"])
     if given.get("forms"):
         options.forms_of(given["forms"])
+
+
+def run_options(given: Mapping[str, Any]) -> options.RunOptions:
+    """The options of a run among those of a command."""
+    names = {field.name for field in fields(options.RunOptions)}
+    return options.RunOptions(**{name: value for name, value in given.items() if name in names})
 
 
 def unknown_options(module: str, words: Sequence[str]) -> set[str]:

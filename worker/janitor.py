@@ -21,7 +21,6 @@ from worker.cleaning.orphans import UNFINISHED_SECONDS, remove_orphans, remove_w
 from worker.cleaning.retention import (
     forget_old_audit,
     forget_old_events,
-    remove_empty_groups,
     remove_old_artifacts,
     remove_old_jobs,
     remove_old_uploads,
@@ -38,8 +37,6 @@ class Cleaned:
     """How much was removed."""
 
     jobs: int = 0
-    groups: int = 0
-    """Groups without any jobs left."""
     job_files: int = 0
     """Jobs that stay but whose files were removed."""
     job_events: int = 0
@@ -60,7 +57,6 @@ def clean(sessions: Sessions, settings: Settings, storage: Storage) -> Cleaned:
     """Remove expired data, orphaned data, and cached content beyond the limit. What fails is logged, and the rest goes on."""
     steps: dict[str, Callable[[], int]] = {
         "jobs": lambda: remove_old_jobs(sessions, settings, storage),
-        "groups": lambda: remove_empty_groups(sessions),
         "job_files": lambda: remove_old_artifacts(sessions, settings, storage),
         "job_events": lambda: forget_old_events(sessions, settings),
         "uploads": lambda: remove_old_uploads(sessions, settings, storage),

@@ -9,7 +9,6 @@ from fastapi import Depends, Query
 
 from api.deps import SettingsDep
 from api.errors import FieldError, InvalidInputError
-from store.tables.groups import Group
 from store.tables.jobs import Job
 
 MOST_NUMBER = 2**63 - 1
@@ -47,7 +46,7 @@ async def page_limit(
 LimitDep = Annotated[Limit, Depends(page_limit)]
 
 
-def cursor_behind(row: Job | Group) -> str:
+def cursor_behind(row: Job) -> str:
     """The ``after`` that continues behind this row. It contains the row's creation time, so it outlives the row."""
     return f"{row.id}@{(row.created_at - _EPOCH) // _MICROSECOND}"
 

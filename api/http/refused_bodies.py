@@ -13,7 +13,7 @@ from api.errors import FieldError
 from axformer.config import unknown_knobs
 from axformer.config.nearest import suggestion
 
-_CONFIG = "config"
+_CONFIG = "#/config"
 
 
 def unknown_field(model: Any, path: Sequence[Any]) -> str:
@@ -28,28 +28,16 @@ def unknown_field(model: Any, path: Sequence[Any]) -> str:
 
 
 def knob_errors(body: Any, known: Sequence[FieldError]) -> list[FieldError]:
-    """The unknown knobs of a refused job or group.
+    """The unknown knobs of a refused job.
 
     Args:
         body: as it was sent.
         known: what else is wrong with it. A config that is itself refused there is not looked at.
     """
-    places = {f"#/{_CONFIG}": _config_of(body)}
-    settings = body.get("settings") if isinstance(body, Mapping) else None
-    for number, setting in enumerate(settings if isinstance(settings, list) else ()):
-        places[f"#/settings/{number}/{_CONFIG}"] = _config_of(setting)
-    refused = {error.pointer for error in known}
-    return [
-        FieldError(said, pointer=pointer)
-        for pointer, config in places.items()
-        if pointer not in refused
-        for said in unknown_knobs(config)
-    ]
-
-
-def _config_of(part: Any) -> Mapping[str, Any]:
-    config = part.get(_CONFIG) if isinstance(part, Mapping) else None
-    return config if isinstance(config, Mapping) else {}
+    config = body.get("config") if isinstance(body, Mapping) else None
+    if not isinstance(config, Mapping) or any(error.pointer == _CONFIG for error in known):
+        return []
+    return [FieldError(said, pointer=_CONFIG) for said in unknown_knobs(config)]
 
 
 def _fields_at(model: Any, path: Sequence[Any]) -> Sequence[str]:

@@ -7,10 +7,9 @@ from pydantic import ValidationError
 from starlette.datastructures import FormData
 
 from api.pages.job_form import COLUMN, NONCE_FIELD, JobForm, field_of, labels_of, number_of, words_of
-from api.services.analyses import PARTS
 from axformer.data.columns import Columns
 from axformer.errors import reason_of
-from axformer.wire.analyses import AnalysisCreate
+from axformer.wire.analyses import PARTS, AnalysisCreate
 from axformer.wire.analysis import ReportName
 
 ALL: tuple[str, ...] = get_args(ReportName)

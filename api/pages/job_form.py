@@ -17,10 +17,11 @@ from axformer.data.columns import Columns
 from axformer.errors import ConfigError, reason_of
 from axformer.forms.kinds import COMPACT
 from axformer.intake.names import KNOWN_NAMES
-from axformer.repair.settings import FinetuneSettings
 from axformer.wire.devices import Device
+from axformer.wire.finetuning import FinetuneSettings
 from axformer.wire.heads import parse_head
 from axformer.wire.jobs import JobCreate
+from axformer.wire.run import DATA
 from store.settings import Settings
 
 NONCE_FIELD = "nonce"
@@ -42,7 +43,7 @@ def key_of(nonce: str) -> str | None:
 
 KNOB, COLUMN, FINETUNE, WEBHOOK, GOAL = "knob.", "column.", "finetune.", "webhook.", "goal."
 """Prefixes of the fields for knobs, columns, training, the webhook and the numbers of goals."""
-REFERENCES = ("checkpoint", "validation", "test", "calibrate", "train")
+REFERENCES = ("checkpoint", *DATA)
 KNOBS = tuple(dict.fromkeys(name for config in METHODS.values() for name in config.model_fields))
 LISTS = frozenset({"explicit_order", "budgets"})
 """Knobs that are lists; written with commas."""

@@ -11,7 +11,6 @@ from api.pages.deps import PagesDep
 from api.pages.routes import (
     board,
     compare,
-    group,
     job,
     new_analysis,
     new_job,
@@ -23,7 +22,7 @@ from api.pages.routes import (
 )
 from store.settings import Settings
 
-_PAGES = (sign_in, board, trace, path, job, steering, new_job, new_analysis, compare, group, team)
+_PAGES = (sign_in, board, trace, path, job, steering, new_job, new_analysis, compare, team)
 _DOCS_POLICY = PAGE_HEADERS["Content-Security-Policy"].replace("img-src 'self'", "img-src 'self' data:")
 """The style sheet of Swagger UI holds its icons."""
 static = APIRouter()

@@ -11,7 +11,8 @@ from starlette.responses import HTMLResponse
 
 from api.pages.context import PAGE_HEADERS
 from api.services.paths import points_of
-from axformer.drawing.chart import Tally, loss_chart
+from axformer.config import config_class
+from axformer.drawing.chart import TrialCounts, loss_chart
 from axformer.drawing.curve import path_curve
 from axformer.drawing.picture import picture
 from axformer.drawing.svg import NARROW, WIDE, inline
@@ -64,14 +65,14 @@ def chart_of(session: Session, job: Job, totals: Totals, width: int = PLACE) -> 
     points = thinned_points(session, job.id, most=MOST_MARKS)
     if not points:
         return None
-    tally = Tally(totals.trials, totals.accepted, totals.refined, totals.rejected, totals.early)
+    tally = TrialCounts(totals.trials, totals.accepted, totals.refined, totals.rejected, totals.early)
     kept = next((one["seq"] for one in job.path or [] if one["kept"]), None)
     return markup(loss_chart(points, tally, width, kept=kept))
 
 
 def holds_plans(job: Job) -> bool:
     """Whether the trials of a job are of whole plans."""
-    return str(job.config.get("method", "axformer")) != "axformer"
+    return config_class(job.config).about.of_plans
 
 
 def _path_so_far(session: Session, job: Job) -> list[PathPoint]:

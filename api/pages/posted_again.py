@@ -4,57 +4,77 @@ from collections.abc import Mapping
 from typing import Any
 
 from api.pages.analysis_form import AnalysisForm
-from api.pages.job_form import COLUMN, FINETUNE, KNOB, KNOBS, LISTS, REFERENCES, SEPARATORS, JobForm
-from axformer.config import Preset, make_config
+from api.pages.job_form import COLUMN, FINETUNE, GOAL, KNOB, KNOBS, LISTS, SEPARATORS, JobForm
+from axformer.config import Preset, changed_knobs
 from axformer.forms.kinds import COMPACT
 from axformer.wire.base import NAME_LENGTH
 from axformer.wire.heads import NewHead
 from axformer.wire.kinds import JobKind
+from axformer.wire.run import DATA
 from store.references import HUB_PREFIX, shown
 from store.tables.jobs import Job
 
-_PLAIN = ("name", "preset", "device", "priority")
-_DATA = tuple(name for name in REFERENCES if name != "checkpoint")
+_PLAIN = ("name", "device", "priority")
 
 
 def form_like(job: Job) -> tuple[JobForm, list[str]]:
     """A form that posts the job again, and what must be typed or looked at again, for people."""
-    given = {name: reference for name in REFERENCES if (reference := getattr(job, name)) is not None}
-    values = {name: str(getattr(job, name)) for name in _PLAIN}
-    values |= {name: one["uri"] for name, one in given.items() if shown(one["uri"]) == one["uri"]}
-    values |= {COLUMN + role: name for role, name in _columns_of(job.validation).items()}
-    values |= {KNOB + name: _text(name, value) for name, value in _changed_knobs(job).items()}
-    values |= {FINETUNE + name: str(value) for name, value in (job.finetune or {}).items() if value is not None}
-    if job.head is not None and not _has_commas(job.head):
-        values["head"] = str(NewHead.model_validate(job.head))
-    values["labels"] = " ".join(f"{key}:{value}" for key, value in job.labels.items() if not SEPARATORS.search(value))
-    return JobForm(values, forms=tuple(job.forms) or (COMPACT,)), _left_out(job, given)
+    values, left_out = _inputs_like(job)
+    run = job.run
+    values |= _wish_of(run)
+    values |= {KNOB + name: _text(name, value) for name, value in _given_knobs(job).items() if name in KNOBS}
+    settings = run.get("finetune") or {}
+    values |= {FINETUNE + name: str(value) for name, value in settings.items() if value is not None}
+    head = run.get("head")
+    if head is not None and _has_commas(head):
+        left_out.append(
+            "Its new head has classes with commas in their names, which the API takes and the form does not."
+        )
+    elif head is not None:
+        values["head"] = str(NewHead.model_validate(head))
+    if job.kind is JobKind.EXPORT:
+        left_out.append("It exported one model of another job; posted again, the whole pass runs.")
+    return JobForm(values, forms=tuple(job.spec.get("forms", (COMPACT,)))), left_out
 
 
 def analysis_like(job: Job) -> tuple[AnalysisForm, list[str]]:
     """A form that analyzes the model of a job on its data, and what must be typed or looked at again."""
-    form, left_out = form_like(job)
-    values = dict(form.values)
-    if job.kind is not JobKind.ANALYSIS:
+    values, left_out = _inputs_like(job)
+    asked = job.run if job.kind is JobKind.ANALYSIS else {}
+    if not asked:
         values["name"] = f"analysis of {job.name}"[:NAME_LENGTH]
-    if job.against is not None and shown(job.against["uri"]) == job.against["uri"]:
-        values["against"] = job.against["uri"]
-    asked = job.analysis or {}
-    values |= {"max_length": str(job.config.get("max_length") or ""), "rows": str(asked.get("rows") or "")}
+    max_length = asked.get("max_length") or job.config.get("max_length")
+    values |= {"max_length": str(max_length or ""), "rows": str(asked.get("rows") or "")}
     return AnalysisForm(values, reports=tuple(asked.get("reports") or ())), left_out
+
+
+def _inputs_like(job: Job) -> tuple[dict[str, str], list[str]]:
+    """The fields that every form has, and what is left out of them."""
+    values = {name: str(getattr(job, name)) for name in _PLAIN}
+    values |= {name: one["uri"] for name, one in job.sources.items() if shown(one["uri"]) == one["uri"]}
+    values |= {COLUMN + role: name for role, name in _columns_of(job.sources["validation"]).items()}
+    values["labels"] = " ".join(f"{key}:{value}" for key, value in job.labels.items() if not SEPARATORS.search(value))
+    return values, _left_out(job)
+
+
+def _wish_of(run: Mapping[str, Any]) -> dict[str, str]:
+    """The goal with its number, or the preset, where one was chosen."""
+    if run.get("goal") is None:
+        return {"preset": run["preset"]} if run.get("preset") in list(Preset) else {}
+    goal, _, number = run["goal"].partition("=")
+    return {"goal": goal, f"{GOAL}{goal}": number}
+
+
+def _given_knobs(job: Job) -> dict[str, Any]:
+    """The knobs that were posted; of a job of an earlier version, which kept them all, those that were changed."""
+    given: dict[str, Any] = job.run.get("config", {})
+    is_every_one = bool(given) and given == job.config
+    return changed_knobs(job.spec["preset"], given) if is_every_one else given
 
 
 def _columns_of(reference: Mapping[str, Any]) -> dict[str, str]:
     """The columns that are not called like their role."""
     return {role: name for role, name in (reference.get("columns") or {}).items() if name != role}
-
-
-def _changed_knobs(job: Job) -> dict[str, Any]:
-    """The knobs that differ from the preset; those of an earlier version that are gone are passed over."""
-    method = {"method": job.config["method"]} if "method" in job.config else {}
-    preset = job.preset if job.preset in list(Preset) else Preset.PAPER
-    usual = make_config(preset, method).model_dump(mode="json")
-    return {name: value for name, value in job.config.items() if name in KNOBS and value != usual.get(name)}
 
 
 def _text(name: str, value: Any) -> str:
@@ -71,7 +91,8 @@ def _has_commas(head: Mapping[str, Any]) -> bool:
     return any("," in name for name in head["labels"])
 
 
-def _left_out(job: Job, given: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def _left_out(job: Job) -> list[str]:
+    given = job.sources
     said = [
         f"The address of {name} had a password or a query, which no page repeats: type it again."
         for name, one in given.items()
@@ -81,14 +102,11 @@ def _left_out(job: Job, given: Mapping[str, Mapping[str, Any]]) -> list[str]:
         said.append("A token for the model hub, where one is needed, must be typed again.")
     if any(SEPARATORS.search(value) for value in job.labels.values()):
         said.append("Labels with spaces or commas are not filled in; the API takes them.")
-    if job.head is not None and _has_commas(job.head):
-        said.append("Its new head has classes with commas in their names, which the API takes and the form does not.")
     if job.webhook is not None:
         said.append("Its webhook is not filled in.")
     if any(one.get("sha256") for one in given.values()):
         said.append("The digests that it expected of its inputs are not asked for again.")
-    if any(_columns_of(given[name]) != _columns_of(job.validation) for name in _DATA if name in given):
+    data = [one for name, one in given.items() if name in DATA]
+    if any(_columns_of(one) != _columns_of(given["validation"]) for one in data):
         said.append("Its data sets have different columns; those of the validation data are filled in for all.")
-    if job.kind is JobKind.EXPORT:
-        said.append("It exported one model of another job; posted again, the whole pass runs.")
     return said

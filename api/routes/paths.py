@@ -10,9 +10,8 @@ from api.openapi import answers
 from api.routes.posted import IdempotencyKey, answer_of_posting
 from api.services import exports, paths
 from axformer.plan.plan import PlanFile
-from axformer.wire.exports import ExportCreate
 from axformer.wire.jobs import JobRead
-from axformer.wire.paths import PathRead
+from axformer.wire.paths import ExportCreate, PathRead
 
 router = APIRouter(prefix="/jobs/{job_id}/path", tags=["trace"])
 
@@ -27,7 +26,7 @@ Seq = Annotated[int, Path(ge=0, le=MOST_NUMBER, description="`seq` of a model on
 def get_path(job_id: str, caller: CallerDep, session: ReadingDep) -> PathRead:
     """See every model on the path of a pass, and which one is the job's result; there are none before it has succeeded.
 
-    A search of orders has the path of the pass that was kept. `GET /v1/jobs/{job_id}/path/{seq}/plan` returns the plan of any.
+    `GET /v1/jobs/{job_id}/path/{seq}/plan` returns the plan of any.
     """
     return paths.path_of(session, caller.team_id, job_id)
 

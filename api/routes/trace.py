@@ -41,28 +41,17 @@ def get_trace(
     after: Annotated[
         int, Query(ge=BEFORE_FIRST, le=MOST_NUMBER, description="Number of the last trial seen.")
     ] = BEFORE_FIRST,
-    pass_number: Annotated[
-        int | None,
-        Query(
-            alias="pass",
-            ge=1,
-            le=MOST_NUMBER,
-            description="With `order=search` that of another pass than the one shown.",
-        ),
-    ] = None,
     accept: Annotated[str | None, Header(include_in_schema=False)] = None,
 ) -> Response:
     """Read the trace: a page of JSON, or everything after `after` as NDJSON, CSV or Parquet, by the `Accept` header.
 
-    NDJSON is, line for line, the artifact's `trace.jsonl`. A search of orders shows the trace of the running pass, and at the
-    end that of the pass that was kept; `pass` selects any of them.
+    NDJSON is, line for line, the artifact's `trace.jsonl`.
     """
     job = jobs.find(session, caller.team_id, job_id)
-    read = job.shown_pass if pass_number is None else pass_number
     media_type = choose(accept, _FORMATS)
     if media_type != JSON:
-        return whole_trace(resources, caller, job.id, read, media_type, after, limit.asked)
-    page = trials_after(session, job.id, after=after, limit=limit.page, pass_number=read)
+        return whole_trace(resources, caller, job.id, media_type, after, limit.asked)
+    page = trials_after(session, job.id, after=after, limit=limit.page)
     return as_json(trials_page(page, after), _VARY)
 
 
@@ -70,14 +59,13 @@ def whole_trace(
     resources: Resources,
     caller: Caller,
     job_id: str,
-    pass_number: int,
     media_type: str,
     after: int = BEFORE_FIRST,
     limit: int | None = None,
 ) -> StreamingResponse:
-    """The trials of a job's pass above ``after``, at most ``limit`` of them, as a file of one of ``WRITERS``."""
+    """The trials of a job above ``after``, at most ``limit`` of them, as a file of one of ``WRITERS``."""
     trials = traces.stream(
-        *(resources.reading_sessions, caller, job_id, pass_number),
+        *(resources.reading_sessions, caller, job_id),
         after=after,
         limit=limit,
         chunk=resources.settings.trace_chunk,

@@ -15,7 +15,7 @@ from api.services import uploads
 from api.services.artifacts import discard
 from api.services.quotas import no_room_for_upload, room_for_upload
 from api.views.rows import upload_read
-from axformer.wire.uploads import UploadRead
+from axformer.wire.artifacts import UploadRead
 from store.errors import TooLargeError as StoredTooLargeError
 from store.ids import UPLOAD_PREFIX, new_id
 from store.repositories.audit import note

@@ -8,14 +8,11 @@ from api.errors import FieldError, InvalidInputError, Refusals
 from api.services import posting
 from api.services.references import check_reference
 from api.services.webhooks import check_webhook
-from axformer.config import Preset
-from axformer.wire.analyses import AnalysisCreate
+from axformer.wire.analyses import AnalysisCreate, AnalysisRun
 from axformer.wire.kinds import JobKind
 from store.repositories.jobs import Created, NewJob
 from store.settings import Settings
 
-PARTS = ("checkpoint", "validation", "train", "against")
-"""The fields that refer to content."""
 _NEEDS = {
     "features": ("train", "lets a classifier learn from training rows"),
     "drift": ("against", "compares two models"),
@@ -33,17 +30,16 @@ def submit(session: Session, settings: Settings, team_id: str, body: AnalysisCre
         ConflictError: the team stores as many bytes as it may store.
     """
     asked = f"analysis {body.model_dump_json(exclude_defaults=True)}"
-    uploads = posting.uploads_among(_references(body))
     new = _job(settings, team_id, body)
-    return posting.queue_once(session, new, uploads, key, hashlib.sha256(asked.encode()).digest())
+    return posting.queue_once(session, new, posting.uploads_of(body), key, hashlib.sha256(asked.encode()).digest())
 
 
 def _job(settings: Settings, team_id: str, body: AnalysisCreate) -> NewJob:
     refusals = Refusals()
-    for pointer, uri in _references(body):
+    references = posting.references_of(body)
+    for pointer, uri in references:
         with refusals.gathered():
-            is_checkpoint = pointer in ("#/checkpoint/uri", "#/against/uri")
-            check_reference(uri, pointer, is_checkpoint=is_checkpoint, settings=settings)
+            check_reference(uri, pointer, is_checkpoint=pointer in posting.CHECKPOINTS, settings=settings)
     for name in body.reports or ():
         with refusals.gathered():
             _check_report(body, name)
@@ -55,20 +51,13 @@ def _job(settings: Settings, team_id: str, body: AnalysisCreate) -> NewJob:
         team_id=team_id,
         name=body.name,
         kind=JobKind.ANALYSIS,
-        checkpoint=body.checkpoint.model_dump(exclude_none=True),
-        validation=body.validation.model_dump(exclude_none=True),
-        train=body.train.model_dump(exclude_none=True) if body.train else None,
-        against=body.against.model_dump(exclude_none=True) if body.against else None,
-        analysis={"reports": body.reports, "rows": body.rows},
-        preset=Preset.PAPER.value,
-        config={"max_length": body.max_length},
+        spec={"run": body.model_dump(mode="json", exclude_unset=True, include=set(AnalysisRun.model_fields))},
         priority=body.priority,
         device=body.device,
-        forms=[],
         labels=dict(body.labels),
         max_attempts=settings.max_attempts,
         webhook=body.webhook.model_dump(mode="json") if body.webhook else None,
-        hub_token=posting.locked_token(settings, body.hub_token, [uri for _, uri in _references(body)]),
+        hub_token=posting.locked_token(settings, body.hub_token, [uri for _, uri in references]),
     )
 
 
@@ -77,9 +66,3 @@ def _check_report(body: AnalysisCreate, name: str) -> None:
     if needed is not None and getattr(body, needed) is None:
         detail = f"report '{name}' {why}; give {needed} too, or leave the report out"
         raise InvalidInputError(detail, errors=[FieldError(detail, pointer=f"#/{needed}")])
-
-
-def _references(body: AnalysisCreate) -> list[tuple[str, str]]:
-    """The references of an analysis, each with its place in the body."""
-    given = ((part, getattr(body, part)) for part in PARTS)
-    return [(f"#/{part}/uri", reference.uri) for part, reference in given if reference is not None]

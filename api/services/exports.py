@@ -11,8 +11,8 @@ from api.services.quotas import check_queued
 from axformer.forms.kinds import COMPACT, KINDS
 from axformer.plan.trial import Trial
 from axformer.wire.base import NAME_LENGTH
-from axformer.wire.exports import ExportCreate
 from axformer.wire.kinds import JobKind
+from axformer.wire.paths import ExportCreate
 from store.references import UPLOAD_PREFIX
 from store.repositories.files import hold_upload
 from store.repositories.jobs import Created, NewJob, find_of_key
@@ -21,7 +21,6 @@ from store.repositories.trials import create_export
 from store.settings import Settings
 from store.states import JobState
 from store.tables.jobs import Job
-from store.tables.trials import FIRST_PASS
 
 
 def submit(
@@ -65,39 +64,21 @@ def no_point(job_id: str, seq: int) -> NotFoundError:
 
 
 def _job(settings: Settings, source: Job, seq: int, body: ExportCreate, key: str | None, body_sha256: bytes) -> NewJob:
-    sources = (source.checkpoint, source.validation, source.test, source.calibrate, source.train)
     return NewJob(
         team_id=source.team_id,
         name=body.name or f"trial {seq} of {source.name}"[:NAME_LENGTH],
-        checkpoint=source.checkpoint,
-        validation=source.validation,
-        test=source.test,
-        calibrate=source.calibrate,
-        train=source.train,
-        finetune=source.finetune,
-        head=source.head,
-        preset=source.preset,
-        config=source.config | _order(source),
+        spec=source.spec | {"forms": [name for name in KINDS if name == COMPACT or name in body.forms]},
         priority=source.priority,
         device=source.device,
-        forms=[name for name in KINDS if name == COMPACT or name in body.forms],
         labels=source.labels,
         max_attempts=settings.max_attempts,
         idempotency_key=key,
         body_sha256=body_sha256 if key is not None else None,
-        hub_token=posting.locked_token(settings, body.hub_token, [one["uri"] for one in sources if one is not None]),
+        hub_token=posting.locked_token(settings, body.hub_token, [one["uri"] for one in source.sources.values()]),
         kind=JobKind.EXPORT,
         exported_from=source.id,
         upto=seq,
     )
-
-
-def _order(source: Job) -> dict[str, str]:
-    """The knob ``order`` of the pass that was kept; none with a method that has no orders."""
-    if "order" not in source.config:
-        return {}
-    searched = (source.summary or {}).get("orders") or []
-    return {"order": next((one["order"] for one in searched if one["kept"]), source.config["order"])}
 
 
 def _progress(source: Job, last: Trial) -> dict[str, Any]:
@@ -111,15 +92,15 @@ def _progress(source: Job, last: Trial) -> dict[str, Any]:
         detail = f"{source.id} does not say with which checkpoint and data it worked; its plan is still there"
         raise ConflictError(f"{detail}: GET /v1/jobs/{source.id}/path/{last.seq}/plan", code="inputs_unknown")
     now: dict[str, Any] = {"done": last.seq + 1, "known": last.seq + 1, "seconds": last.seconds, "seconds_left": 0.0}
-    now |= {"min_loss": last.min_loss, "pass_number": FIRST_PASS, "passes": 1, **_order(source)}
+    now |= {"min_loss": last.min_loss}
     # How fast its plan is estimated to be is known when the model is there.
     kept = {name: value for name, value in before.items() if name not in ("operations", "estimated_speedup")}
     return kept | now
 
 
 def _check_uploads(session: Session, team_id: str, source: Job) -> None:
-    for part in ("checkpoint", "validation", "test", "calibrate", "train"):
-        uri = (getattr(source, part) or {}).get("uri", "")
+    for part, reference in source.sources.items():
+        uri = reference["uri"]
         if uri.startswith(UPLOAD_PREFIX) and hold_upload(session, uri.removeprefix(UPLOAD_PREFIX), team_id) is None:
             detail = f"the {part} of {source.id} was '{uri}', which has been deleted since; its plan is still there"
             raise ConflictError(f"{detail}: GET /v1/jobs/{source.id}/path/SEQ/plan", code="upload_gone")

@@ -1,9 +1,8 @@
 """Posting a job: check its references, and create only one job for a repeated request."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
 
 from pydantic import SecretStr
 from sqlalchemy.orm import Session
@@ -13,12 +12,10 @@ from api.services.handovers import locked_target
 from api.services.quotas import check_queued
 from api.services.references import check_reference, refused
 from api.services.webhooks import check_secret, check_webhook
-from axformer.config import Preset, RunConfig, usual_preset
-from axformer.config.goals import config_of_wish, parse_goal
 from axformer.errors import ConfigError
-from axformer.forms.kinds import COMPACT, KINDS
-from axformer.repair.settings import completed, defaults_of
+from axformer.wire.analyses import AnalysisRun
 from axformer.wire.jobs import JobCreate
+from axformer.wire.run import Run, SettledRun
 from store.references import HUB_PREFIX, UPLOAD_PREFIX
 from store.repositories.files import hold_upload
 from store.repositories.handovers import new_handover
@@ -26,14 +23,6 @@ from store.repositories.jobs import Created, NewJob, create_job
 from store.settings import Settings
 from store.signing import open_vault
 from store.tables.jobs import Job
-
-
-@dataclass(frozen=True)
-class InGroup:
-    """The group that a job belongs to, and its cell in the group."""
-
-    group_id: str
-    cell: Mapping[str, Any]
 
 
 def submit(session: Session, settings: Settings, team_id: str, body: JobCreate, key: str | None) -> Created:
@@ -81,50 +70,38 @@ def queue_once(
     return created
 
 
-def new_job(settings: Settings, team_id: str, body: JobCreate, place: InGroup | None = None) -> NewJob:
+def new_job(settings: Settings, team_id: str, body: JobCreate) -> NewJob:
     """The job that a body describes, without checking the team's uploads and limits.
 
     Raises:
         InvalidInputError: a reference, a knob or the webhook cannot be used.
     """
     refusals = Refusals()
-    for pointer, uri in _references(body):
+    for pointer, uri in references_of(body):
         with refusals.gathered():
-            check_reference(uri, pointer, is_checkpoint=pointer.startswith("#/checkpoint"), settings=settings)
+            check_reference(uri, pointer, is_checkpoint=pointer in CHECKPOINTS, settings=settings)
     with refusals.gathered():
         if body.webhook is not None:
             check_webhook(settings, body.webhook)
     with refusals.gathered():
-        preset, config = _config(body)
+        settled = _settled(body)
     handover_token = None
     with refusals.gathered():
         if body.deliver is not None:
             handover_token = locked_target(settings, body.deliver, "#/deliver")
     refusals.check()
-    if body.calibrate is not None:
-        config = _calibrated(config)
     return NewJob(
         team_id=team_id,
         name=body.name,
-        checkpoint=body.checkpoint.model_dump(exclude_none=True),
-        validation=body.validation.model_dump(exclude_none=True),
-        test=body.test.model_dump(exclude_none=True) if body.test else None,
-        calibrate=body.calibrate.model_dump(exclude_none=True) if body.calibrate else None,
-        train=body.train.model_dump(exclude_none=True) if body.train else None,
-        finetune=_finetune(body, config),
-        head=_head(body),
-        preset=preset.value,
-        config=config.model_dump(mode="json"),
+        spec=settled.stored(),
         priority=body.priority,
         device=body.device,
-        forms=[name for name in KINDS if name == COMPACT or name in body.forms],
         labels=dict(body.labels),
         max_attempts=settings.max_attempts,
         webhook=body.webhook.model_dump(mode="json") if body.webhook else None,
         handover=new_handover(body.deliver.uri) if body.deliver else None,
         handover_token=handover_token,
-        hub_token=locked_token(settings, body.hub_token, [uri for _, uri in _references(body)]),
-        **({} if place is None else vars(place)),
+        hub_token=locked_token(settings, body.hub_token, [uri for _, uri in references_of(body)]),
     )
 
 
@@ -160,73 +137,34 @@ def remember_answer(job: Job, text: str) -> None:
         job.first_answer = text
 
 
-def _config(body: JobCreate) -> tuple[Preset, RunConfig]:
-    """The preset and the knobs that a body asks for."""
-    if body.goal is not None and "preset" in body.model_fields_set:
-        detail = f"a goal has its own preset; leave goal '{body.goal}' or preset '{body.preset.value}' out"
-        raise InvalidInputError(detail, code=ConfigError.code, errors=[FieldError(detail, pointer="#/goal")])
-    pointer = "#/goal"
+def _settled(run: Run) -> SettledRun:
+    """What a run means.
+
+    Raises:
+        InvalidInputError: something in it does not fit; it points at the field.
+    """
     try:
-        if body.goal is not None:
-            parse_goal(body.goal)
-        pointer = "#/config"
-        preset = body.preset if "preset" in body.model_fields_set else usual_preset(body.config)
-        return config_of_wish(body.goal, preset, body.config)
+        return run.settled()
     except ConfigError as error:
         detail = str(error)
-        raise InvalidInputError(detail, code=error.code, errors=[FieldError(detail, pointer=pointer)]) from None
+        raise InvalidInputError(
+            detail, code=error.code, errors=[FieldError(detail, pointer=f"#/{error.field or 'config'}")]
+        ) from None
 
 
-def _calibrated(config: RunConfig) -> RunConfig:
-    """The knobs of a job with calibration data."""
-    if config.why_not_calibrated is None:
-        return config.calibrated()
-    detail = f"is data to fit weights on, and {config.why_not_calibrated}; leave it out"
-    raise InvalidInputError(f"calibrate {detail}", errors=[FieldError(detail, pointer="#/calibrate")])
+def uploads_of(run: Run | AnalysisRun) -> list[tuple[str, str]]:
+    """The ids of the uploads that a run names, each with its place in the body."""
+    given = references_of(run)
+    return [(pointer, uri.removeprefix(UPLOAD_PREFIX)) for pointer, uri in given if uri.startswith(UPLOAD_PREFIX)]
 
 
-def _finetune(body: JobCreate, config: RunConfig) -> dict[str, Any] | None:
-    if body.train is not None and config.why_not_trained is not None:
-        detail = f"{config.why_not_trained}; give these rows as calibrate instead of train"
-        raise InvalidInputError(detail, code=ConfigError.code, errors=[FieldError(detail, pointer="#/train")])
-    if body.train is not None:
-        try:
-            return completed(body.finetune, defaults_of(config.method, body.head)).model_dump(mode="json")
-        except ConfigError as error:
-            raise InvalidInputError(str(error), errors=[FieldError(str(error), pointer="#/finetune")]) from None
-    if config.why_training is not None:
-        detail = f"{config.why_training}, and there is no training data; give train too"
-        raise InvalidInputError(detail, code=ConfigError.code, errors=[FieldError(detail, pointer="#/config")])
-    if body.finetune is None:
-        return None
-    detail = "says how to train, and train on what; give train too, or leave it out"
-    raise InvalidInputError(f"finetune {detail}", errors=[FieldError(detail, pointer="#/finetune")])
+CHECKPOINTS = ("#/checkpoint/uri", "#/against/uri")
+"""The places of references to models."""
 
 
-def _head(body: JobCreate) -> dict[str, Any] | None:
-    if body.head is None:
-        return None
-    if body.train is not None:
-        return body.head.model_dump(mode="json")
-    detail = "puts an untrained head on the model, which must then be trained; give train too"
-    raise InvalidInputError(f"head {detail}", errors=[FieldError(detail, pointer="#/head")])
-
-
-def uploads_of(body: JobCreate) -> list[tuple[str, str]]:
-    """The ids of the uploads that a job names, each with its place in the body."""
-    return uploads_among(_references(body))
-
-
-def uploads_among(references: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The ids of the uploads among references, each with its place in the body."""
-    return [(pointer, uri.removeprefix(UPLOAD_PREFIX)) for pointer, uri in references if uri.startswith(UPLOAD_PREFIX)]
-
-
-def _references(body: JobCreate) -> list[tuple[str, str]]:
-    """The references of a job, each with its place in the body."""
-    sources = {"checkpoint": body.checkpoint, "validation": body.validation, "test": body.test}
-    sources |= {"calibrate": body.calibrate, "train": body.train}
-    return [(f"#/{part}/uri", source.uri) for part, source in sources.items() if source is not None]
+def references_of(run: Run | AnalysisRun) -> list[tuple[str, str]]:
+    """The references of a run, each with its place in the body."""
+    return [(f"#/{part}/uri", source.uri) for part, source in run.sources().items()]
 
 
 def check_upload(session: Session, team_id: str, pointer: str, upload_id: str) -> None:

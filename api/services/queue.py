@@ -23,8 +23,8 @@ METHOD = (
     "Queued jobs: given in the order of the queue to the {alive} living workers that can take them, {idle} of them idle "
     "and free at once; a job starts when those before it have run for a time slice of {slice:g} s or have ended, and ends as "
     "if none that has begun were interrupted. A job that has begun takes its known trials left times its measured "
-    "seconds a trial, any other the median worker time a pass of the last succeeded jobs of its method or kind{medians}; a "
-    "search of orders has six passes. Jobs that are posted later may go first."
+    "seconds a trial, any other the median worker time a pass of the last succeeded jobs of its method or kind{medians}. "
+    "Jobs that are posted later may go first."
 )
 
 

@@ -15,7 +15,6 @@ from sqlalchemy.orm import Session
 
 from api.services.estimates import Busy, Demand, WaitingTime, estimates
 from axformer.wire.devices import Device
-from store.passes import pass_count, work_of
 from store.repositories import queue as repository
 from store.repositories.line import rules_of
 from store.repositories.queue import Waiting
@@ -23,6 +22,7 @@ from store.repositories.workers import living_workers
 from store.session import Sessions, session_scope
 from store.settings import Settings
 from store.tables.jobs import Job
+from store.work import work_of
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ def _seconds_of(job: Waiting, typical: float | None) -> float | None:
     """Seconds of worker time that a waiting job needs."""
     if job.seconds_left is not None:
         return job.seconds_left
-    return None if typical is None else typical * job.passes
+    return typical
 
 
 def _slice_left(job: Job, slice_seconds: float, now: datetime) -> float:
@@ -159,4 +159,4 @@ def _seconds_left(job: Job, typical: float | None, now: datetime) -> float | Non
         return max(0.0, float(left))
     if typical is None or job.claimed_at is None:
         return None
-    return max(0.0, typical * pass_count(job) - job.worker_seconds - (now - job.claimed_at).total_seconds())
+    return max(0.0, typical - job.worker_seconds - (now - job.claimed_at).total_seconds())

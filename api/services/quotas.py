@@ -11,8 +11,8 @@ _RETRY_AFTER = {"Retry-After": "60"}
 """Seconds; a short job takes about a minute, and its end lets the next one in."""
 
 
-def check_queued(session: Session, team_id: str, added: int = 1) -> None:
-    """Check a team's limit of queued jobs, including those just added, and that there is room for their results.
+def check_queued(session: Session, team_id: str) -> None:
+    """Check a team's limit of queued jobs, including the one just added, and that there is room for their results.
 
     Raises:
         TooManyRequestsError: the team has too many queued jobs.
@@ -21,8 +21,8 @@ def check_queued(session: Session, team_id: str, added: int = 1) -> None:
     limits = limits_of(session, team_id)
     if limits.queued is not None:
         lock_limits(session, team_id)
-        others = queued_jobs(session, team_id) - added
-        if others + added > limits.queued:
+        others = queued_jobs(session, team_id) - 1
+        if others >= limits.queued:
             raise TooManyRequestsError(
                 f"your team has {others} queued jobs and may have {limits.queued}; wait until some have started, cancel "
                 "some, or ask the operator for a higher limit",

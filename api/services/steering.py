@@ -96,27 +96,12 @@ def retry(session: Session, storage: Storage, actor: Actor, job_id: str) -> Job:
         ConflictError: it has not ended, or has succeeded; or there is no room for its results.
         TooManyRequestsError: the team has as many queued jobs as it may have.
     """
-    return retry_all(session, storage, actor, [find(session, actor.team_id, job_id)])[0]
-
-
-def retry_all(session: Session, storage: Storage, actor: Actor, jobs: Sequence[Job]) -> list[Job]:
-    """Queue failed or cancelled jobs from scratch, all or none.
-
-    Raises:
-        NotFoundError: one of them has been deleted.
-        ConflictError: one of them has not ended, or has succeeded; or there is no room for results.
-        TooManyRequestsError: the team would have more queued jobs than it may have.
-    """
-    again = []
-    for job in jobs:
-        with _as_answers(job):
-            again.append(repository.retry_job(session, job.id))
-    if again:
-        check_queued(session, actor.team_id, added=len(again))
-    for job in again:
-        # Before the commit: no row names these files, and afterwards a worker may already write new ones.
-        storage.delete(job_folder(job.id))
-    note(session, actor, "job.retry", *(job.id for job in again))
+    with _as_answers(find(session, actor.team_id, job_id)) as job:
+        again = repository.retry_job(session, job.id)
+    check_queued(session, actor.team_id)
+    # Before the commit: no row names these files, and afterwards a worker may already write new ones.
+    storage.delete(job_folder(job_id))
+    note(session, actor, "job.retry", job_id)
     return again
 
 

@@ -14,9 +14,9 @@ from store.session import Sessions, session_scope
 
 
 def stream(
-    sessions: Sessions, caller: Caller, job_id: str, pass_number: int, *, after: int, limit: int | None, chunk: int
+    sessions: Sessions, caller: Caller, job_id: str, *, after: int, limit: int | None, chunk: int
 ) -> Iterator[Trial]:
-    """The trials of one pass of the job with numbers above ``after``, in order, at most ``limit`` of them.
+    """The trials of the job with numbers above ``after``, in order, at most ``limit`` of them.
 
     Raises:
         UnauthorizedError: the caller's key has become invalid on the way. The answer is cut off, so that nobody mistakes it
@@ -28,7 +28,7 @@ def stream(
             if not is_still_valid(session, caller.key_id):
                 raise UnauthorizedError(f"key {caller.key_id} is no longer valid; the trace breaks off here")
             most = chunk if left is None else min(chunk, left)
-            page = trials_after(session, job_id, after=after, limit=most, pass_number=pass_number)
+            page = trials_after(session, job_id, after=after, limit=most)
         yield from page.items
         if not page.has_more:
             return

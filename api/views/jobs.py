@@ -6,12 +6,14 @@ from api.http.paging import cursor_behind
 from api.services.estimates import WaitingTime
 from api.services.queue import Place, Queue
 from api.services.steering import BulkOutcome
+from axformer.wire.analysis import AnalysisAsked
 from axformer.wire.bulk import BulkErrorRead, BulkItemRead, BulkRead
-from axformer.wire.findings import AnalysisAsked
 from axformer.wire.handovers import HandoverRead
 from axformer.wire.jobs import JobErrorRead, JobLinks, JobRead, ProgressRead, ReportRead
+from axformer.wire.kinds import JobKind
 from axformer.wire.page import PageRead
 from axformer.wire.queue import PlaceRead, QueuedJobRead, QueueRead, WorkersRead
+from axformer.wire.run import DATA
 from axformer.wire.webhooks import Webhook
 from store.errors import IllegalTransitionError
 from store.page import Page
@@ -20,6 +22,7 @@ from store.repositories.queue import Waiting
 from store.summaries import outcome_of
 from store.tables.jobs import Job
 
+_ABSENT = dict.fromkeys((*DATA, "finetune"))
 _NOT_FOUND = "your team has no job '{}' that fits"
 
 
@@ -33,27 +36,15 @@ def job_read(job: Job, place: Place | None = None) -> JobRead:
     return JobRead(
         id=job.id,
         kind=job.kind,
-        group=job.group_id,
         exported_from=job.exported_from,
         upto=job.upto,
         name=job.name,
         state=job.state,
         outcome=outcome_of(job.summary),
         status_reason=job.status_reason,
-        checkpoint=_reference(job.checkpoint),
-        validation=_reference(job.validation),
-        test=_reference(job.test) if job.test else None,
-        calibrate=_reference(job.calibrate) if job.calibrate else None,
-        train=_reference(job.train) if job.train else None,
-        finetune=job.finetune,
-        against=_reference(job.against) if job.against else None,
-        analysis=AnalysisAsked(**job.analysis) if job.analysis else None,
-        head=job.head,
-        preset=job.preset,
-        config=job.config,
+        **_asked(job),
         priority=job.priority,
         device=job.device,
-        forms=job.forms,
         labels=job.labels,
         webhook=Webhook(**job.webhook | {"url": shown(job.webhook["url"])}) if job.webhook else None,
         deliver=HandoverRead.model_validate(job.handover, extra="ignore") if job.handover else None,
@@ -92,6 +83,18 @@ def bulk_read(outcome: BulkOutcome) -> BulkRead:
 def _bulk_item(job: Job, refusal: IllegalTransitionError | None) -> BulkItemRead:
     error = None if refusal is None else BulkErrorRead(code="wrong_state", detail=f"{job.id}: {refusal}")
     return BulkItemRead(id=job.id, state=job.state, error=error)
+
+
+def _asked(job: Job) -> dict[str, Any]:
+    """What a job was asked for, as it was posted and as it is meant."""
+    sources = {part: _reference(reference) for part, reference in job.sources.items()}
+    posted = job.run | sources
+    if job.kind is JobKind.ANALYSIS:
+        asked = AnalysisAsked(reports=posted.get("reports"), rows=posted.get("rows"))
+        config = {"max_length": posted.get("max_length")}
+        return {**_ABSENT, **sources, "posted": posted, "analysis": asked, "preset": "", "config": config, "forms": []}
+    meant = {name: job.spec[name] for name in ("preset", "config", "finetune", "forms")}
+    return {**_ABSENT, **sources, "posted": posted, "head": posted.get("head"), "goal": posted.get("goal"), **meant}
 
 
 def _reference(reference: dict[str, Any]) -> dict[str, Any]:

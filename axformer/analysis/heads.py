@@ -17,11 +17,11 @@ from axformer.analysis.study import Study, metric_of_model
 from axformer.config import RunConfig
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet, prepare
-from axformer.methods.compress.sizes import with_units
-from axformer.methods.rank.ranking import Unit, gone_after, leaving_next, normalised, of_block
-from axformer.methods.rank.scores import Ranked, owners_of, scores_of
 from axformer.model.masking import masked
+from axformer.plan.blocks import Block, BlockKind
 from axformer.plan.plan import Plan
+from axformer.scores.importance import Ranked, owners_of, scores_of
+from axformer.scores.ranking import Scores, Unit, gone_after, leaving_next, normalised, without_units
 from axformer.wire.analysis import Advice, HeadsReport, Kept
 from axformer.wire.steps import Counter, StepName
 
@@ -119,10 +119,17 @@ def _importance(study: Study, checkpoint: Checkpoint, data: DataSet, counter: Co
         study.surroundings.check_cancelled()
         ranked = Ranked(checkpoint, part.samples, nullcontext, 0.0, study.seed, owners)
         scores = scores_of("taylor", ranked)
-        total += len(part.samples) * np.stack([scores[2 * layer] for layer in range(len(total))])
+        total += len(part.samples) * np.stack(
+            [scores[Block(layer, BlockKind.ATTENTION)] for layer in range(len(total))]
+        )
         counter.advance()
-    shares = normalised(dict(enumerate(total)), "l1")
-    return np.stack([shares[layer] for layer in range(len(total))])
+    shares = normalised(_by_block(total), "l1")
+    return np.stack(list(shares.values()))
+
+
+def _by_block(rows: np.ndarray) -> Scores:
+    """The rows of an array of shape (layers, heads) by the attention block that they are of."""
+    return {Block(layer, BlockKind.ATTENTION): row for layer, row in enumerate(rows)}
 
 
 def _parts(data: DataSet, checkpoint: Checkpoint, config: RunConfig) -> Iterator[DataSet]:
@@ -135,15 +142,14 @@ def _shrinking(
 ) -> Iterator[tuple[float, Plan, frozenset[Unit]]]:
     """The share of heads removed, the plan, and the heads left, from none removed to all."""
     plan, owners = Plan.full(checkpoint.dimensions), owners_of(checkpoint)
-    scores = {2 * layer: row for layer, row in enumerate(importance)}
+    scores = _by_block(importance)
     left = {(block, head) for block, row in scores.items() for head in range(len(row))}
     total = len(left)
     yield 0.0, plan, frozenset(left)
     for step in range(1, steps + 1):
         leaving = leaving_next(scores, left, gone_after(step / steps, total) - (total - len(left)), owners=owners)
         left -= set(leaving)
-        for block in sorted({block for block, _ in leaving}):
-            plan = with_units(plan, block, of_block(left, block))
+        plan = without_units(plan, leaving)
         yield 1 - len(left) / total, plan, frozenset(left)
 
 

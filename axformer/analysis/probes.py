@@ -9,12 +9,14 @@ the minimum. Columns are standardised on the training rows, which the paper does
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import ElasticNet, LogisticRegression
 
-from axformer.analysis.labels import Kind, Labels
+from axformer.analysis.labels import LabelKind, Labels
+
+if TYPE_CHECKING:
+    from sklearn.linear_model import ElasticNet, LogisticRegression
 
 L1 = L2 = 1e-5
 """Weights of the two penalties (appendix of the paper)."""
@@ -57,35 +59,41 @@ def fit(x: np.ndarray, labels: Labels, seed: int) -> Probe:
         labels: of the positions.
         seed: of the order in which the solver takes the rows.
     """
+    from sklearn.exceptions import ConvergenceWarning  # slow to import, and only probes need it
+
     mean, spread = x.mean(axis=0), x.std(axis=0)
     scale = np.where(spread < _LEAST_SPREAD, 0.0, 1.0 / np.maximum(spread, _LEAST_SPREAD)).astype(np.float32)
     x -= mean
     x *= scale
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # ten epochs are what is asked for
-        weight, bias = _numbers(x, labels) if labels.kind is Kind.NUMBERS else _classes(x, labels, seed)
+        weight, bias = _numbers(x, labels) if labels.kind is LabelKind.NUMBERS else _classes(x, labels, seed)
     own = (weight * scale).astype(np.float32)
     return Probe(Linear(own, (bias - own @ mean).astype(np.float32)), np.abs(weight))
 
 
-def classifier(rows: int, seed: int) -> LogisticRegression:
+def classifier(rows: int, seed: int) -> "LogisticRegression":
     """scikit-learn's classifier with the loss above for so many rows."""
+    from sklearn.linear_model import LogisticRegression
+
     alpha = L1 + 2 * L2
     return LogisticRegression(
         C=1 / (alpha * rows), l1_ratio=L1 / alpha, solver="saga", max_iter=EPOCHS, random_state=seed
     )
 
 
-def regressor() -> ElasticNet:
+def regressor() -> "ElasticNet":
     """scikit-learn's regression with the loss above, which it halves."""
+    from sklearn.linear_model import ElasticNet
+
     alpha = (L1 + 2 * L2) / 2
     return ElasticNet(alpha=alpha, l1_ratio=L1 / (L1 + 2 * L2), max_iter=EPOCHS)
 
 
 def _classes(x: np.ndarray, labels: Labels, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    if labels.kind is Kind.FLAGS:
+    if labels.kind is LabelKind.FLAGS:
         return _stacked([_truth(x, flags.astype(int), seed) for flags in labels.values.T])
-    if labels.kind is Kind.TRUTH:
+    if labels.kind is LabelKind.TRUTH:
         return _stacked([_truth(x, labels.values, seed)])
     model = classifier(len(x), seed).fit(x, labels.values)
     weight = np.zeros((labels.outputs, x.shape[1]), dtype=np.float32)

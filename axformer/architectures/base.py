@@ -17,6 +17,7 @@ from axformer.architectures.hard_attention import ATTENTION_NAME
 from axformer.architectures.heads import Head, heads_of
 from axformer.architectures.slices import Slice
 from axformer.errors import PlanError
+from axformer.plan.blocks import Block
 from axformer.plan.elements import Dimensions
 from axformer.plan.plan import Plan
 
@@ -194,9 +195,9 @@ class Architecture:
         """The kind of head of a model; None if the family does not list its class."""
         return next((head for head in self.heads if isinstance(model, head.model_class)), None)
 
-    def layout(self, block: int) -> BlockLayout:
-        """The layout of a block by its number: layer ``l`` has attention block ``2l`` and FFN block ``2l + 1``."""
-        return self.ffn if block % 2 else self.attention
+    def layout(self, block: Block) -> BlockLayout:
+        """The layout of a block."""
+        return self.ffn if block.is_ffn else self.attention
 
     def dimensions(self, config: Any) -> Dimensions:
         """The counts that determine the elements of a model with this config."""

@@ -17,15 +17,16 @@ from axformer.cli.options import (
     FinetuneOption,
     HeadOption,
     columns_of,
+    finetune_of,
     forms_of,
     state_of,
-    training_of,
 )
 from axformer.config import method_of
 from axformer.data.source import DataSource
+from axformer.errors import ConfigError
 from axformer.plan.plan import PlanFile, read_plan_file
-from axformer.repair.settings import FinetuneSettings
-from axformer.wire.heads import NewHead
+from axformer.wire.finetuning import FinetuneSettings, defaults_of, make_settings
+from axformer.wire.heads import NewHead, parse_head
 
 if TYPE_CHECKING:
     from axformer.forms.form import Form, NotMade
@@ -81,7 +82,7 @@ def apply(
         names, read = None if forms is None else forms_of(forms), columns_of(columns)
         console = Console(highlight=False, markup=False, stderr=as_json)
         file = read_plan_file(plan)
-        settings, new_head = training_of(train, finetune, head, method_of(file.config))
+        settings, new_head = _training(train, finetune, head, method_of(file.config))
         given = _Given(
             checkpoint,
             DataSource(data, read),
@@ -92,6 +93,21 @@ def apply(
         )
         made = _run(console, plan, file, given, output, names, device, upto=upto, other_weights=other_weights)
     show_made(console, made, output, as_json=as_json)
+
+
+def _training(
+    train: str | None, finetune: list[str] | None, head: str | None, method: str
+) -> tuple[FinetuneSettings | None, NewHead | None]:
+    """The settings of a training, those that are not given as the method or a new head has them; and the new head."""
+    new = None if head is None else parse_head(head)
+    settings = make_settings(finetune_of(finetune) or {}, defaults_of(method, new))
+    if train is not None:
+        return settings, new
+    if finetune or new is not None:
+        raise ConfigError(
+            f"{'--finetune' if finetune else '--head'} is of a training; give --train too, or leave it out"
+        )
+    return None, None
 
 
 @dataclass(frozen=True)

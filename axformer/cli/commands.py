@@ -28,6 +28,8 @@ class LazyGroup(TyperGroup):
     """Shows summaries, and imports only the requested command. A subclass lists the commands."""
 
     listed: ClassVar[Mapping[str, Command]]
+    gone: ClassVar[Mapping[str, str]]
+    """Commands of earlier versions, and what to do instead."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
@@ -46,6 +48,8 @@ class LazyGroup(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """Split arguments into the command and what follows its name."""
+        if args and args[0] in self.gone:
+            ctx.fail(f"There is no command '{args[0]}' any more; {self.gone[args[0]]}")
         name, shown, rest = super().resolve_command(ctx, args)
         return name, None if shown is None or name is None else self.commands[name], rest
 
@@ -85,7 +89,7 @@ def _loaded(name: str, module: Any) -> Any:
         alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
         alone.command(name)(found)
         command = get_command(alone)
-    examples = EXAMPLES.get(name, ())  # of the groups' own commands only the groups have any
+    examples = EXAMPLES.get(name, ())  # of the commands of `keys` only `keys` itself has any
     command.epilog = (
         "\n\n".join([f"{'Examples' if len(examples) > 1 else 'Example'}:", *examples]) if examples else None
     )

@@ -1,8 +1,9 @@
-"""``axformer compare``: two to six jobs or local results side by side."""
+"""``axformer compare``: two to six jobs or local results side by side, by name or by label."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +14,7 @@ from rich.text import Text
 
 from axformer.cli.display import SIZES, duration
 from axformer.cli.failing import failing
+from axformer.cli.options import labels_of
 from axformer.cli.remote import JsonOption, output, print_plain, service
 from axformer.cli.words import NOTHING, progress, state
 from axformer.client import Job
@@ -45,9 +47,13 @@ class _Compared:
 
 def compare(
     sources: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(help=f"{LEAST} to {MOST} ids of jobs or directories of results.", metavar="JOB|RESULT..."),
-    ],
+    ] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(help="Compare the jobs with this label, too: key=value; repeated, those with all of them."),
+    ] = None,
     picture: Annotated[
         Path | None,
         typer.Option(
@@ -58,21 +64,37 @@ def compare(
 ) -> None:
     """Compare jobs and local results: the knobs in which they differ, and the result of each."""
     with failing():
-        if not LEAST <= len(sources) <= MOST:
-            raise InputError(f"compare takes {LEAST} to {MOST} jobs or results, not {len(sources)}")
-        local = {source: _of_result(Path(source)) for source in sources if Path(source).is_dir()}
-    if len(local) < len(set(sources)):
-        with service() as client:
-            found = [local.get(source) or _of_job(client.job(source)) for source in sources]
-    else:
-        found = [local[source] for source in sources]
-    if picture is not None:
-        with failing():
+        found = _found(sources or [], labels_of(label))
+        if picture is not None:
             picture.write_text(_drawn(found), encoding="utf-8")
     if as_json:
         print_plain([one.content for one in found])
     else:
         output().print(_table(found))
+
+
+def _found(sources: Sequence[str], labels: Mapping[str, str]) -> list[_Compared]:
+    """What the sources name, then the jobs with these labels, the oldest first.
+
+    Raises:
+        InputError: they are too few or too many to compare, or a directory holds no result.
+    """
+    if not labels or len(sources) > MOST:
+        _check_count(len(sources))
+    local = {source: _of_result(Path(source)) for source in sources if Path(source).is_dir()}
+    if not labels and len(local) == len(set(sources)):
+        return [local[source] for source in sources]
+    with service() as client:
+        found = [local.get(source) or _of_job(client.job(source)) for source in sources]
+        labelled = islice(client.jobs(labels=labels), MOST + 1) if labels else ()
+        found += [_of_job(job) for job in reversed(list(labelled)) if job.id not in sources]
+    _check_count(len(found))
+    return found
+
+
+def _check_count(count: int) -> None:
+    if not LEAST <= count <= MOST:
+        raise InputError(f"compare takes {LEAST} to {MOST} jobs or results, not {count}")
 
 
 def _of_job(job: Job) -> _Compared:

@@ -12,12 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from axformer.config import RunConfig
-from axformer.methods.outline import outline_of
-from axformer.methods.progress import Progress
-from axformer.methods.traces import passes_in
+from axformer.methods.progress import Progress, meter_of
 from axformer.plan.elements import Dimensions, label_of
 from axformer.plan.trial import Phase, Trial, Verdict
-from axformer.reporting.latency import share, without_removal
+from axformer.reporting.card_tables import share, without_removal
 from axformer.wire.report import ENOUGH_TOKENS, Refitted
 from axformer.wire.steps import Step, StepName
 
@@ -60,7 +58,7 @@ Measure = Callable[[Sequence[Trial], bool], Progress]
 
 def measured_by(dimensions: Dimensions, config: RunConfig) -> Measure:
     """The progress of a pass over a local model, computed incrementally for a growing trace."""
-    meter, seen = outline_of(config).meter(dimensions, config), 0
+    meter, seen = meter_of(dimensions, config), 0
 
     def measure(trials: Sequence[Trial], ended: bool) -> Progress:
         nonlocal seen
@@ -71,35 +69,27 @@ def measured_by(dimensions: Dimensions, config: RunConfig) -> Measure:
     return measure
 
 
-def names_of_passes(config: RunConfig) -> list[str]:
-    """Names of the passes; empty if there is only one."""
-    configs = outline_of(config).passes(config)
-    return [config.order.value for config in configs] if len(configs) > 1 else []
-
-
 @contextmanager
-def display_for(console: Console, measure: Measure, names: Sequence[str] = ()) -> Iterator[Display]:
+def display_for(console: Console, measure: Measure) -> Iterator[Display]:
     """The display that suits the console.
 
     Args:
         console: the console to write to.
         measure: computes the progress of the pass.
-        names: names of the passes, if there are several.
     """
     if not console.is_terminal:
-        yield _Lines(console, measure, names)
+        yield _Lines(console, measure)
         return
     with Live(console=console, refresh_per_second=8) as live:
-        yield _Screen(live, measure, names)
+        yield _Screen(live, measure)
 
 
 class _Lines:
     """One plain line per trial, step between trials, and epoch of a training."""
 
-    def __init__(self, console: Console, measure: Measure, names: Sequence[str]) -> None:
+    def __init__(self, console: Console, measure: Measure) -> None:
         self._console = console
         self._measure = measure
-        self._names = names
         self._trials: list[Trial] = []
         self._told: tuple[str, str | None] | None = None
 
@@ -115,7 +105,7 @@ class _Lines:
         progress = self._measure(self._trials, False)
         helped = "" if trial.helped is None else f" helped={trial.helped}/{trial.samples}"
         self._console.print(
-            f"trial {trial.seq} {_pass_name(self._trials, self._names)}{label_of(trial.element, 'base')} {trial.verdict.value} "
+            f"trial {trial.seq} {label_of(trial.element, 'base')} {trial.verdict.value} "
             f"loss{'>=' if trial.loss_is_bound else '='}{trial.loss:.6f} min={trial.min_loss:.6f}{helped} "
             f"{trial.seconds:.1f}s, {progress.done} of {progress.known} done",
             soft_wrap=True,
@@ -128,10 +118,9 @@ class _Lines:
 class _Screen:
     """A progress bar, the changing figures, and the last trials."""
 
-    def __init__(self, live: Live, measure: Measure, names: Sequence[str]) -> None:
+    def __init__(self, live: Live, measure: Measure) -> None:
         self._live = live
         self._measure = measure
-        self._names = names
         self._trials: list[Trial] = []
         self._bar = Bars(TextColumn("[bold]Trials"), BarColumn(bar_width=None), MofNCompleteColumn())
         self._task = self._bar.add_task("trials", total=None)
@@ -158,13 +147,12 @@ class _Screen:
         self._live.update(Group(self._bar, *now, self._figures(progress.seconds_left), self._recent()))
 
     def _figures(self, seconds_left: float | None) -> Text:
-        trials = passes_in(self._trials)[-1]
-        base = trials[0].loss
-        accepted = [trial for trial in trials if trial.verdict is Verdict.ACCEPT]
+        base = self._trials[0].loss
+        accepted = [trial for trial in self._trials if trial.verdict is Verdict.ACCEPT]
         loss = accepted[-1].loss if accepted else base
         removed = [trial for trial in accepted if trial.phase is not Phase.HARD_ATTENTION]
         hard = len(accepted) - len(removed)
-        text = Text.assemble(_pass_name(self._trials, self._names), "Loss ", (f"{loss:.4f}", "bold"))
+        text = Text.assemble("Loss ", (f"{loss:.4f}", "bold"))
         text.append(f" (base {base:.4f}, {share(base, loss)})")
         text.append(f"  ·  removed {count(len(removed), 'element')}, ")
         text.append(f"{sum(trial.parameters for trial in removed):,} parameters")
@@ -190,12 +178,10 @@ def closing_table(report: dict[str, Any]) -> Table:
     """Figures before and after, and a summary of the pass, from the content of a ``report.json``."""
     table = before_and_after(report)
     removed, hard = count(len(report["removed"]), "element"), count(len(report["hard_attention"]), "layer")
-    kept = [entry["order"] for entry in report.get("orders") or [] if entry["kept"]]
     lines = [] if table.caption is None else [str(table.caption)]
     lines += [
         f"{removed} removed, hard attention in {hard}",
         f"{report['trials']} trials in {duration(report['seconds'])}",
-        *(f"best of {len(report['orders'])} orders: {order}" for order in kept),
     ]
     table.caption = "\n".join(lines)
     return table
@@ -249,14 +235,6 @@ def _add_pruning_alone(table: Table, before: float | None, between: float | None
         return
     table.add_row("  by pruning alone", f"{between:.2f}", f"{after:.2f}", share(between, after))
     table.caption = without_removal(before, between, after)
-
-
-def _pass_name(trials: list[Trial], names: Sequence[str]) -> str:
-    """The name of the last trial's pass; empty if there is only one pass."""
-    if not names:
-        return ""
-    number = len(passes_in(trials))
-    return f"[{number}/{len(names)} {names[number - 1]}] "
 
 
 def status_of(step: Step) -> str:

@@ -15,6 +15,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "certify": ("axformer certify my-model fast --data labelled.jsonl --rows 5000 --within-points 1",),
     "export": ("axformer export fast --data dev.jsonl --output fast-onnx --forms onnx_int8",),
     "knobs": ("axformer knobs", "axformer knobs target_speedup"),
+    "orders": ("axformer orders my-model --data dev.jsonl --preset paper --output orders",),
     "families": ("axformer families",),
     "plot": ("axformer plot pruned --output pictures",),
     "login": ("axformer login http://127.0.0.1:8000",),
@@ -36,9 +37,6 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "resume": ("axformer resume $JOB",),
     "retry": ("axformer retry $JOB",),
     "deliver": ("axformer deliver $JOB hf://acme/reviews-small",),
-    "compare": ("axformer compare $JOB $OTHER --plot results.svg",),
-    "grid": ("axformer grid grid.toml",),
-    "group": ("axformer group $GROUP",),
-    "groups": ("axformer groups",),
+    "compare": ("axformer compare $JOB $OTHER --plot results.svg", "axformer compare --label sweep=margins"),
     "keys": ("axformer keys list", "axformer keys create laptop --scope write"),
 }

@@ -10,12 +10,11 @@ from rich.console import Console
 from rich.table import Table
 
 from axformer.cli.failing import failing
-from axformer.config import ABOUT_METHODS, METHODS
+from axformer.config import METHODS, config_of
 from axformer.config.goals import ABOUT_GOALS, config_for, parse_goal, written
 from axformer.config.nearest import or_all
 from axformer.errors import ConfigError
-from axformer.wire.knob_list import list_knobs
-from axformer.wire.knobs import KnobRead, KnobsRead
+from axformer.wire.knob_list import KnobRead, KnobsRead, list_knobs
 
 _WIDEST = 16
 """Columns of a default in the list."""
@@ -85,7 +84,10 @@ def _groups(known: KnobsRead) -> Iterator[tuple[str, list[KnobRead]]]:
     if several:
         yield "several methods, which its explanation names", several
     for method in METHODS:
-        yield f"{ABOUT_METHODS[method]} (method={method})", [knob for knob in ordinary if knob.methods == (method,)]
+        yield (
+            f"{METHODS[method].about.title} (method={method})",
+            [knob for knob in ordinary if knob.methods == (method,)],
+        )
     yield "to reproduce the paper's tables or program", [knob for knob in known.knobs if knob.paper_only]
 
 
@@ -101,7 +103,7 @@ def _explain(console: Console, known: KnobsRead, knob: KnobRead) -> None:
 
 
 def _facts(known: KnobsRead, knob: KnobRead) -> Iterator[tuple[str, str]]:
-    defaults = {method: METHODS[method]().model_dump(mode="json")[knob.name] for method in knob.methods}
+    defaults = {method: config_of({"method": method}).model_dump(mode="json")[knob.name] for method in knob.methods}
     if len(set(map(json.dumps, defaults.values()))) == 1:
         yield "default", json.dumps(knob.default)
     else:

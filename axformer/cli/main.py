@@ -38,6 +38,9 @@ class _Listed(LazyGroup):
         ),
         "export": Command(_HERE, "Write more forms of a finished result, without its checkpoint."),
         "knobs": Command(_HERE, "List the knobs, or explain one."),
+        "orders": Command(
+            _HERE, "Prune a model once in each order of its top, middle and bottom layers, and compare the results."
+        ),
         "families": Command(_HERE, "List the supported model families, and the tasks of each."),
         "plot": Command(_HERE, "Write the pictures of a pass as SVG."),
         "login": Command(_SERVICE, "Store the address of the service and a key, readable by you alone."),
@@ -69,14 +72,12 @@ class _Listed(LazyGroup):
         "compare": Command(
             _SERVICE, "Compare jobs and local results: the knobs in which they differ, and the result of each."
         ),
-        "grid": Command(_SERVICE, "Queue a grid of jobs: each checkpoint of each set with each setting and seed."),
-        "group": Command(
-            _SERVICE,
-            "Show the results of a group of jobs so far: means over checkpoints and seeds, with spreads and intervals.",
-        ),
-        "groups": Command(_SERVICE, "List your team's groups of jobs, the newest first.", module="group"),
         "keys": Command(_SERVICE, "List, create, rotate and revoke your team's keys; for admins."),
     }
+    gone: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("grid", "group", "groups"),
+        "queue each run by axformer submit --label sweep=NAME, and see them by axformer compare --label sweep=NAME",
+    )
 
 
 class _Commands(typer.Typer):

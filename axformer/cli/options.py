@@ -2,29 +2,23 @@
 
 import json
 import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from inspect import Signature, signature
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from axformer.config import (
-    ABOUT_METHODS,
-    ABOUT_PRESETS,
-    DEFAULT_PRESET,
-    METHODS,
-    AnyConfig,
-    Preset,
-    make_config,
-    parse_knob,
-    usual_preset,
-)
-from axformer.config.goals import ABOUT_GOALS, config_for, parse_goal, written
+from axformer.config import ABOUT_PRESETS, DEFAULT_PRESET, METHODS, Preset, parse_knob
+from axformer.config.goals import ABOUT_GOALS, written
 from axformer.config.nearest import or_all, suggestion
 from axformer.data.columns import Columns
 from axformer.errors import ConfigError
 from axformer.forms.kinds import KINDS
-from axformer.repair.settings import FinetuneSettings, defaults_of, make_settings
-from axformer.wire.heads import FEWEST_LABELS, HEAD_TASKS, NewHead, parse_head
+from axformer.wire.heads import FEWEST_LABELS, HEAD_TASKS, parse_head
+from axformer.wire.run import Run, read_run
 
 CheckpointArgument = Annotated[
     str, typer.Argument(help="Directory of a fine-tuned model, or hf://organisation/name.", metavar="CHECKPOINT")
@@ -62,7 +56,7 @@ MethodOption = Annotated[
     str | None,
     typer.Option(
         help="The way to a smaller model, if neither goal nor preset names it: "
-        + "; ".join(f"{name}: {about}" for name, about in ABOUT_METHODS.items())
+        + "; ".join(f"{name}: {kind.about.title}" for name, kind in METHODS.items())
         + ".",
         metavar="METHOD",
         autocompletion=lambda: list(METHODS),
@@ -74,19 +68,6 @@ WithinPointsOption = Annotated[
     float | None,
     typer.Option(help="Keep the smallest model certified to have lost less than this many points of its metric."),
 ]
-
-
-def config_from(goal: str | None, preset: Preset | None, knobs: dict[str, Any]) -> AnyConfig:
-    """The config of a goal or a preset, with some knobs changed.
-
-    Raises:
-        ConfigError: both are given, or one of them or a knob is not right.
-    """
-    if goal is None:
-        return make_config(preset or usual_preset(knobs), knobs)
-    if preset is not None:
-        raise ConfigError(f"--goal {goal} and --preset {preset.value}: a goal has its own preset; leave one out")
-    return config_for(parse_goal(goal), knobs)[1]
 
 
 def knob_names(incomplete: str) -> list[tuple[str, str]]:
@@ -140,7 +121,7 @@ HeadOption = Annotated[
     ),
 ]
 FormsOption = Annotated[
-    str, typer.Option(help="Forms of the result, comma-separated: compact, stock, zeroed, onnx, onnx_int8.")
+    str | None, typer.Option(help="Forms of the result, comma-separated: compact, stock, zeroed, onnx, onnx_int8.")
 ]
 
 ReportJsonOption = Annotated[bool, typer.Option("--json", help="Print report.json; progress goes to standard error.")]
@@ -218,34 +199,81 @@ def knobs_of(file: Path | None, set_: list[str] | None) -> dict[str, Any]:
     return _in_file(file) | dict(parse_knob(text) for text in set_ or [])
 
 
-def flags_of(*, method: str | None, within_points: float | None, accept_poor_model: bool) -> dict[str, Any]:
-    """The knobs that have options of their own, as far as they are given."""
-    given = {"method": method, "within_points": within_points, "accept_poor_model": accept_poor_model or None}
-    return {name: value for name, value in given.items() if value is not None}
-
-
 def state_of(output: Path) -> Path:
     """The directory for the state of trainings, beside the output."""
     whole = output.resolve()  # "." has no name of its own
     return whole.with_name(f".{whole.name}-training")
 
 
-def training_of(
-    train: str | None, texts: list[str] | None, head: str | None, method: str
-) -> tuple[FinetuneSettings | None, NewHead | None]:
-    """The training settings, if there is training data, those that are not given as the method or a new head has them; and the
-    new head of a base model, if one is asked for.
+def finetune_of(texts: list[str] | None) -> dict[str, Any] | None:
+    """The training settings that are given, each written ``name=value``; None without any."""
+    return dict(parse_knob(text) for text in texts) if texts else None
 
-    Raises:
-        ConfigError: there are settings or a head but no training data, a setting is unknown, or a value is out of range.
-    """
-    new = None if head is None else parse_head(head)
-    if train is None and texts:
-        raise ConfigError("--finetune says how to train, and --train on what; give --train too")
-    if train is None and new is not None:
-        raise ConfigError(f"--head {new} puts an untrained head on the model; give --train too")
-    settings = make_settings(dict(parse_knob(text) for text in texts or []), defaults_of(method, new))
-    return None if train is None else settings, new
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The options that describe a run, as they were typed; the fields are options of every command that takes a run."""
+
+    checkpoint: CheckpointArgument
+    data: DataOption
+    test: TestOption = None
+    goal: GoalOption = None
+    preset: PresetOption = None
+    method: MethodOption = None
+    within_points: WithinPointsOption = None
+    set_: SetOption = None
+    config: ConfigOption = None
+    columns: ColumnsOption = None
+    calibrate: CalibrateOption = None
+    train: TrainOption = None
+    finetune: FinetuneOption = None
+    head: HeadOption = None
+    forms: FormsOption = None
+    accept_poor_model: AcceptPoorModelOption = False
+
+    def run(self) -> Run:
+        """The run, which is not settled yet.
+
+        Raises:
+            ConfigError: an option cannot be read.
+        """
+        columns = columns_of(self.columns).model_dump(exclude_defaults=True)
+        data = {"validation": self.data, "test": self.test, "calibrate": self.calibrate, "train": self.train}
+        given = {part: uri for part, uri in data.items() if uri}
+        sources = {part: {"uri": part} | ({"columns": columns} if columns else {}) for part in given}
+        knobs = {"method": self.method, "within_points": self.within_points}
+        knobs["accept_poor_model"] = self.accept_poor_model or None
+        run = read_run(
+            {
+                "checkpoint": "checkpoint",
+                **sources,
+                "finetune": finetune_of(self.finetune),
+                "head": None if self.head is None else parse_head(self.head),
+                "goal": self.goal,
+                "preset": self.preset,
+                "config": knobs_of(self.config, self.set_)
+                | {name: value for name, value in knobs.items() if value is not None},
+                "forms": None if self.forms is None else forms_of(self.forms),
+            }
+        )
+        return run.located({"checkpoint": self.checkpoint, **given})  # paths may hold bytes that are no text
+
+
+def takes_run(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command whose first parameter is :class:`RunOptions` take these as options of its own."""
+    shared = signature(RunOptions).parameters
+    own = list(signature(command).parameters.values())[1:]
+
+    @wraps(command)
+    def taking(**given: Any) -> None:
+        command(RunOptions(**{name: given.pop(name) for name in shared}), **given)
+
+    # Required ones first, as help lists them.
+    together = sorted([*shared.values(), *own], key=lambda one: one.default is not one.empty)
+    keywords = [one.replace(kind=one.KEYWORD_ONLY) for one in together]
+    taking.__signature__ = Signature(keywords)  # type: ignore[attr-defined]
+    taking.__annotations__ = {one.name: one.annotation for one in keywords}
+    return taking
 
 
 def _in_file(path: Path | None) -> dict[str, Any]:

@@ -16,10 +16,10 @@ from axformer.cli.options import FormsOption, forms_of
 from axformer.cli.remote import JsonOption, notes, output, print_json, service
 from axformer.cli.words import NOTHING
 from axformer.client import Client, PassPath
-from axformer.config import trains_path, why_applied_otherwise
+from axformer.config import config_class
 from axformer.errors import InputError
 from axformer.plan.elements import label_of
-from axformer.scores.path_costs import Costs, Model, costs_of
+from axformer.scores.path_costs import Costs, PathModel, costs_of
 from axformer.wire.metrics import LOSS
 from axformer.wire.report import PathPoint
 
@@ -53,7 +53,7 @@ def path(
     """
     if export is not None:
         with service() as client:
-            _export(client, source, export, forms_of(forms), asked=hub_token, as_json=as_json)
+            _export(client, source, export, forms_of(forms or "compact"), asked=hub_token, as_json=as_json)
         return
     models = _read(source)
     if not models.data:
@@ -110,7 +110,7 @@ def _show_chosen(
         raise typer.Exit(EXIT_MISSED)
 
 
-def _sentence(costs: Costs, model: Model) -> str:
+def _sentence(costs: Costs, model: PathModel) -> str:
     untouched = costs.models[0]
     size = model.point.parameters / untouched.point.parameters
     return (
@@ -119,18 +119,19 @@ def _sentence(costs: Costs, model: Model) -> str:
     )
 
 
-def _how_to_get(source: str, model: Model) -> str:
+def _how_to_get(source: str, model: PathModel) -> str:
     seq = model.point.seq
     if model.point.kept:
         return "It is the result itself."
     if Path(source).is_dir():
         report = json.loads((Path(source) / _REPORT).read_text(encoding="utf-8"))
         knobs, has_train = report["config"], report.get("finetune") is not None or "train" in report.get("names", ())
-        is_trained = trains_path(knobs) and has_train
+        kind = config_class(knobs)
+        is_trained = kind.trains_path(knobs) and has_train
         train = " --train TRAIN" if is_trained and seq else ""
         told = f"axformer apply {source} CHECKPOINT --data DATA --output DIR --upto {seq}{train}"
         is_otherwise, has_new_head = seq and (is_trained or knobs.get("polish")), report.get("head") is not None
-        other = why_applied_otherwise(knobs, has_new_head=has_new_head) if is_otherwise else None
+        other = kind.applied_otherwise(knobs, has_new_head=has_new_head) if is_otherwise else None
         return f"Write it: {told}" if other is None else f"Write one of the same size, {other}: {told}"
     return f"Export it: axformer path {source} --export {seq}"
 
@@ -168,7 +169,7 @@ def _table(path: Sequence[PathPoint], *, every: bool) -> Table:
     return table
 
 
-def _row(model: Model, untouched: PathPoint, *, every: bool) -> list[str]:
+def _row(model: PathModel, untouched: PathPoint, *, every: bool) -> list[str]:
     point = model.point
     measured = (None if data is None else data[LOSS] for data in (point.confirming, point.test))
     losses = [NOTHING if loss is None else f"{loss:.4f}" for loss in (point.loss, *measured)] if every else []

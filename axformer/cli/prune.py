@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,41 +20,23 @@ from axformer.cli.deploying import (
 )
 from axformer.cli.failing import failing
 from axformer.cli.importing import importing
-from axformer.data.columns import Columns
-from axformer.data.source import DataSource
+from axformer.wire.run import SettledRun
 
 if TYPE_CHECKING:
     from axformer.run import PruningRun
 
 
+@options.takes_run
 def prune(
-    checkpoint: options.CheckpointArgument,
-    data: options.DataOption,
+    asked: options.RunOptions,
     output: Annotated[Path, typer.Option(help="Directory for the result; it must not exist, or be empty.")],
-    test: options.TestOption = None,
-    goal: options.GoalOption = None,
-    preset: options.PresetOption = None,
-    method: options.MethodOption = None,
-    within_points: options.WithinPointsOption = None,
-    set_: options.SetOption = None,
-    config: options.ConfigOption = None,
-    columns: options.ColumnsOption = None,
     device: options.DeviceOption = "auto",
-    calibrate: options.CalibrateOption = None,
-    train: options.TrainOption = None,
-    finetune: options.FinetuneOption = None,
-    head: options.HeadOption = None,
-    forms: options.FormsOption = "compact",
     shards: options.ShardsOption = 1,
-    accept_poor_model: options.AcceptPoorModelOption = False,
     as_json: options.ReportJsonOption = False,
 ) -> None:
     """Prune a fine-tuned model, and write the smaller, verified model."""
     with failing():
-        flags = options.flags_of(method=method, within_points=within_points, accept_poor_model=accept_poor_model)
-        knobs = options.config_from(goal, preset, options.knobs_of(config, set_) | flags)
-        names, made = options.columns_of(columns), options.forms_of(forms)
-        settings, new_head = options.training_of(train, finetune, head, knobs.method)
+        settled = asked.run().settled()
         console = Console(highlight=False, markup=False, stderr=as_json)
 
         with importing():
@@ -64,19 +46,8 @@ def prune(
 
         silence_libraries()
         check_target(output)
-        run = _open(
-            console,
-            checkpoint,
-            {"validation": data, "test": test, "train": train, "calibrate": calibrate},
-            names,
-            output,
-            config=knobs,
-            device=resolve_device(device),
-            shards=shards,
-            finetune=settings,
-            head=new_head,
-        )
-        report = _carry_out(console, run, output, made)
+        run = _open(console, settled, output, device=resolve_device(device), shards=shards)
+        report = _carry_out(console, run, output, settled.forms)
     if as_json:
         print(json.dumps(report, indent=1))  # noqa: T201 - this is what was asked for
     else:
@@ -84,23 +55,20 @@ def prune(
     exit_if_missed(report)
 
 
-def _open(
-    console: Console, checkpoint: str, data: Mapping[str, str | None], names: Columns, output: Path, **how: Any
-) -> "PruningRun":
+def _open(console: Console, settled: SettledRun, output: Path, *, device: str, shards: int) -> "PruningRun":
     """Load the inputs, and train a base model's new head."""
     from axformer.cli.display import status_of
     from axformer.run import PruningRun
     from axformer.surroundings import Surroundings
 
-    sources: dict[str, Any] = {part: None if file is None else DataSource(file, names) for part, file in data.items()}
     with console.status("Loading the checkpoint and the data") as status:
         around = Surroundings(options.state_of(output), on_step=lambda step: status.update(status_of(step)))
-        return PruningRun.open(checkpoint, sources.pop("validation"), **sources, **how, surroundings=around)
+        return PruningRun.open(settled, device=device, shards=shards, surroundings=around)
 
 
-def _carry_out(console: Console, run: "PruningRun", output: Path, forms: list[str]) -> dict[str, Any]:
+def _carry_out(console: Console, run: "PruningRun", output: Path, forms: Sequence[str]) -> dict[str, Any]:
     """Run the pass with a display, publish, and return the report."""
-    from axformer.cli.display import display_for, measured_by, names_of_passes, status_of
+    from axformer.cli.display import display_for, measured_by, status_of
     from axformer.surroundings import Surroundings
 
     for note in run.notes:
@@ -111,7 +79,7 @@ def _carry_out(console: Console, run: "PruningRun", output: Path, forms: list[st
     if look.note is not None:
         console.print(f"note: {look.note}", soft_wrap=True)
     state = options.state_of(output)
-    with display_for(console, measured_by(run.dimensions, run.config), names_of_passes(run.config)) as display:
+    with display_for(console, measured_by(run.dimensions, run.config)) as display:
         for trial in run.trials(surroundings=Surroundings(state, display.tell)):
             display.show(trial)
         display.end()
@@ -143,7 +111,17 @@ def _tell(console: Console, report: dict[str, Any], output: Path) -> None:
     if report["head"] is not None:
         directories.append(report["head"]["directory"])
     written = ", ".join(
-        [*directories, "plan.json", "trace.jsonl", "report.json", "report.html", "README.md", "plan.svg", "path.svg"]
+        [
+            *directories,
+            "plan.json",
+            "trace.jsonl",
+            "report.json",
+            "report.html",
+            "run.json",
+            "README.md",
+            "plan.svg",
+            "path.svg",
+        ]
     )
     console.print(f"Wrote {output}/ ({written})", soft_wrap=True)
     show_loading(console, report, output)

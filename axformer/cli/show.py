@@ -122,8 +122,6 @@ def _pass(job: Job) -> str:
     if job.report is not None:
         return f"{progress.done} trials"
     words = f"{progress.done} of {progress.known} trials, loss {change_of_loss(progress)}"
-    if progress.passes > 1 and not job.has_ended:
-        words = f"{progress.pass_number} of {progress.passes} ({progress.order}), {words}"
     if progress.estimated_speedup is not None:
         words += f", {progress.estimated_speedup:.2f} times fewer operations"
     if progress.seconds_left and not job.has_ended:

@@ -18,7 +18,6 @@ from axformer.cli.words import place
 from axformer.client import Client, Job, Upload
 from axformer.client.packing import sendable
 from axformer.client.references import is_reference
-from axformer.config import usual_preset
 from axformer.errors import ConfigError, DataError
 
 NameOption = Annotated[str | None, typer.Option(help="A name for people; by default the checkpoint's own name.")]
@@ -27,23 +26,9 @@ PriorityOption = Annotated[int, typer.Option(help="Higher runs sooner, among you
 WatchOption = Annotated[bool, typer.Option("--watch", help="Follow the job to its end.")]
 
 
+@options.takes_run
 def submit(
-    checkpoint: options.CheckpointArgument,
-    data: options.DataOption,
-    test: options.TestOption = None,
-    goal: options.GoalOption = None,
-    preset: options.PresetOption = None,
-    method: options.MethodOption = None,
-    within_points: options.WithinPointsOption = None,
-    set_: options.SetOption = None,
-    config: options.ConfigOption = None,
-    columns: options.ColumnsOption = None,
-    calibrate: options.CalibrateOption = None,
-    train: options.TrainOption = None,
-    finetune: options.FinetuneOption = None,
-    head: options.HeadOption = None,
-    forms: options.FormsOption = "compact",
-    accept_poor_model: options.AcceptPoorModelOption = False,
+    asked: options.RunOptions,
     name: NameOption = None,
     device: DeviceWantedOption = "any",
     priority: PriorityOption = 0,
@@ -57,34 +42,21 @@ def submit(
 ) -> None:
     """Queue a job for a checkpoint and its data, and print its id. Local files are uploaded first."""
     with service() as client:
-        flags = options.flags_of(method=method, within_points=within_points, accept_poor_model=accept_poor_model)
-        knobs = options.knobs_of(config, set_) | flags
-        settled = options.config_from(goal, preset, knobs)  # errors are reported before anything is sent
-        if calibrate is not None:
-            settled = settled.calibrated()
-        training, new_head = options.training_of(train, finetune, head, settled.method)
-        labels, made = options.labels_of(label), options.forms_of(forms)
+        run = asked.run()
+        run.settled()  # errors are reported before anything is sent
+        sources = {part: source.uri for part, source in run.sources().items()}
+        labels = options.labels_of(label)
         reference = referring(client)
         job = client.submit(
-            name or name_of(checkpoint),
-            checkpoint=reference(checkpoint),
-            validation=reference(data),
-            test=None if test is None else reference(test),
-            calibrate=None if calibrate is None else reference(calibrate),
-            train=None if train is None else reference(train),
-            columns=options.columns_of(columns).model_dump(exclude_defaults=True),
-            finetune=None if training is None else training.model_dump(),
-            head=None if new_head is None else new_head.model_dump(mode="json"),
-            goal=goal,
-            preset=None if goal is not None else (preset or usual_preset(knobs)).value,
-            config=knobs,
-            forms=made,
+            name or name_of(run.checkpoint.uri),
+            **run.given() | {part: reference(uri) for part, uri in sources.items()},
+            columns=options.columns_of(asked.columns).model_dump(exclude_defaults=True),
             priority=priority,
             device=device,
             labels=labels,
             webhook=_webhook(webhook, webhook_event),
             deliver=None if deliver is None else {"uri": deliver, "token": deliver_token()},
-            hub_token=hub_token_of(hub_token, (checkpoint, data, test, calibrate, train)),
+            hub_token=hub_token_of(hub_token, tuple(sources.values())),
         )
         tell(client, job, as_json=as_json, watched=watch)
         if watch:

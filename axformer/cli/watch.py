@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from typing import Any
 
 import typer
@@ -14,8 +13,6 @@ from axformer.cli.display import before_and_after, display_for, finding_line
 from axformer.cli.remote import JobArgument, JsonOption, notes, output, service
 from axformer.cli.words import failure, print_findings
 from axformer.client import Client, Job, ServiceError, Update
-from axformer.config import Order
-from axformer.methods.axformer.orders import SEARCHED_ORDERS
 from axformer.methods.progress import Progress
 from axformer.plan.trial import Trial
 from axformer.wire.states import TERMINAL
@@ -113,10 +110,8 @@ def _line(kind: str, content: Any) -> None:
 
 def _shown(console: Console, updates: Iterator[Update]) -> Job:
     meter, says = _Meter(), _Says(console)
-    first = next(updates)
-    names = [order.value for order in SEARCHED_ORDERS] if first.job.config.get("order") == Order.SEARCH else []
-    with display_for(console, meter, names) as display:
-        for update in chain([first], updates):
+    with display_for(console, meter) as display:
+        for update in updates:
             meter.job = update.job
             is_over = update.job.state in _AFTER_TRIALS  # then the trials were made before it reached this state
             if not is_over:
@@ -157,8 +152,7 @@ class _Meter:
         if progress is None:
             return Progress(done=len(trials), known=len(trials), seconds=trials[-1].seconds, seconds_left=None)
         left = None if ended or self.job.has_ended else progress.seconds_left
-        # The opening trials are the same in all passes of a search and are counted once.
-        done = len(trials) if progress.passes == 1 else progress.done
+        done = len(trials)
         return Progress(done=done, known=max(done, progress.known), seconds=progress.seconds, seconds_left=left)
 
 

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from axformer.cli.display import duration
-from axformer.client.answers import Group, Job, JobProgress, JobReport, Place
+from axformer.client.answers import Job, JobProgress, JobReport, Place
 from axformer.wire.kinds import JobKind
 from axformer.wire.metrics import first_metric
 from axformer.wire.states import JobOutcome
@@ -127,11 +127,6 @@ def place(where: Place) -> str:
     if where.reason is not None:
         parts.append(where.reason)
     return ", ".join(parts)
-
-
-def standing(group: Group) -> str:
-    """The number of a group's jobs in each state."""
-    return ", ".join(f"{count} {name}" for name, count in group.counts.items())
 
 
 def print_findings(console: Console, job: Job) -> None:

@@ -10,7 +10,7 @@ resume. It needs no PyTorch.
 """
 
 from axformer.client.address import Address, AddressError
-from axformer.client.answers import Artifact, Event, Group, Job, PassPath, Queue, Upload
+from axformer.client.answers import Artifact, Event, Job, PassPath, Queue, Upload
 from axformer.client.client import Client
 from axformer.client.errors import (
     ConflictError,
@@ -38,7 +38,6 @@ __all__ = [
     "ConflictError",
     "Event",
     "ForbiddenError",
-    "Group",
     "InvalidRequestError",
     "Job",
     "NotFoundError",

@@ -12,13 +12,15 @@ from axformer.client.answers import Artifact, ArtifactList, Event, Job, Page, Pa
 from axformer.client.calls import LOOK_EVERY
 from axformer.client.errors import ServiceError, WaitTimeoutError
 from axformer.client.following import Update, events_of, updates_of
-from axformer.client.groups import GroupCalls
 from axformer.client.keys import KeyCalls
-from axformer.client.references import Reference, References
+from axformer.client.references import References
+from axformer.config.nearest import or_all
+from axformer.errors import ConfigError
 from axformer.plan.trial import Trial
+from axformer.wire.run import DATA, Run
 
 
-class Client(AnalysisCalls, GroupCalls, KeyCalls):
+class Client(AnalysisCalls, KeyCalls):
     """The service with one key. Idempotent requests are retried; threads may share a client.
 
     Every method raises :class:`~axformer.client.errors.ServiceError`: a :class:`~axformer.client.errors.RefusedError` with
@@ -29,18 +31,7 @@ class Client(AnalysisCalls, GroupCalls, KeyCalls):
         self,
         name: str,
         *,
-        checkpoint: Reference,
-        validation: Reference,
-        test: Reference | None = None,
-        calibrate: Reference | None = None,
-        train: Reference | None = None,
         columns: Mapping[str, str] | None = None,
-        finetune: Mapping[str, Any] | None = None,
-        head: Mapping[str, Any] | None = None,
-        goal: str | None = None,
-        preset: str | None = None,
-        config: Mapping[str, Any] | None = None,
-        forms: Sequence[str] | None = None,
         priority: int = 0,
         device: str = "any",
         labels: Mapping[str, str] | None = None,
@@ -48,23 +39,13 @@ class Client(AnalysisCalls, GroupCalls, KeyCalls):
         deliver: Mapping[str, str] | None = None,
         hub_token: str | None = None,
         idempotency_key: str | None = None,
+        **run: Any,
     ) -> Job:
         """Queue a job. However often the request is sent, it creates one job.
 
         Args:
             name: for people.
-            checkpoint: the fine-tuned model.
-            validation: the data that decides what is removed.
-            test: held-out data, measured before and after.
-            calibrate: data that weights are fitted on, where the method fits any; it needs no labels.
-            train: data that the finished model is trained on.
             columns: names of the columns in all data, if they differ from ``text``, ``label`` and so on.
-            finetune: training settings, for example ``{"epochs": 2}``.
-            head: a new head for a base model, for example ``{"task": "classification", "labels": ["no", "yes"]}``.
-            goal: a goal in the place of a preset, for example ``within-points=1`` or ``speedup=2``.
-            preset: ``paper``, ``published`` or ``robust``; without it the service's own choice.
-            config: knobs that differ from the preset.
-            forms: forms of the result; by default only the compact one.
             priority: higher is sooner among your team's jobs.
             device: ``any``, ``cpu`` or ``gpu``.
             labels: words to find jobs by.
@@ -72,20 +53,19 @@ class Client(AnalysisCalls, GroupCalls, KeyCalls):
             deliver: ``{"uri": ..., "token": ...}``: where to put the files of the result, too; see :meth:`deliver`.
             hub_token: your token for the model hub, if the job's ``hf://`` references need one; deleted when the job ends.
             idempotency_key: your own; the same key with the same body makes one job, in any number of processes.
+            **run: the fields of :class:`axformer.wire.run.Run`: ``checkpoint`` and ``validation``, and perhaps ``test``,
+                ``calibrate``, ``train``, ``finetune``, ``head``, ``goal`` or ``preset``, ``config`` and ``forms``. Checkpoint
+                and data are references, uploads, or local paths, which are uploaded.
+
+        Raises:
+            ConfigError: a field is none of a run.
         """
-        sources = {"checkpoint": checkpoint, "validation": validation, "test": test}
-        sources |= {"calibrate": calibrate, "train": train}
-        how = {
-            "finetune": finetune,
-            "head": head,
-            "goal": goal,
-            "preset": preset,
-            "config": config,
-            "forms": forms,
-            "hub_token": hub_token,
-        }
+        for field in run:
+            if field not in Run.model_fields:
+                raise ConfigError(f"{field} is no part of a run; {or_all(field, Run.model_fields)}", field)
+        sources = {part: run.pop(part, None) for part in ("checkpoint", *DATA)}
         rest = {"priority": priority, "device": device, "labels": labels, "webhook": webhook, "deliver": deliver}
-        body = {"name": name, **References(self.upload).of_job(sources, columns), **how, **rest}
+        body = {"name": name, **References(self.upload).of_job(sources, columns), **run, **rest, "hub_token": hub_token}
         return self._make(Job, "/jobs", body, idempotency_key)
 
     def jobs(
@@ -122,12 +102,9 @@ class Client(AnalysisCalls, GroupCalls, KeyCalls):
         """The state of a job and, while it is queued, its place."""
         return self._connection.read(Job, "GET", _path(job_id))
 
-    def trace(self, job_id: str, after: int = -1, pass_number: int | None = None) -> Iterator[Trial]:
-        """The trials of a job so far, after number ``after``. A broken connection is reopened.
-
-        With ``order=search`` they are those of the running pass, at the end of the kept one, or of the pass with this number.
-        """
-        return traces.trials(self._connection, _path(job_id), after, pass_number)
+    def trace(self, job_id: str, after: int = -1) -> Iterator[Trial]:
+        """The trials of a job so far, after number ``after``. A broken connection is reopened."""
+        return traces.trials(self._connection, _path(job_id), after)
 
     def save_trace(self, job_id: str, path: str | Path, form: str = "jsonl") -> Path:
         """Write the trials of a job so far as ``csv``, ``jsonl`` or ``parquet``; the file appears once it is complete."""
@@ -160,7 +137,7 @@ class Client(AnalysisCalls, GroupCalls, KeyCalls):
         """
         return updates_of(
             lambda: self.job(job_id),
-            lambda pass_number, after: self.trace(job_id, after, pass_number),
+            lambda after: self.trace(job_id, after),
             self._patience,
             every=every,
             lost=lost,

@@ -21,7 +21,7 @@ SSE = "text/event-stream"
 
 @dataclass(frozen=True)
 class Update:
-    """News of a job: its state and its new trials, pass by pass with ``order=search``."""
+    """News of a job: its state and its new trials."""
 
     job: Job
     trials: Sequence[Trial]
@@ -85,7 +85,7 @@ def _stream(connection: Connection, path: str, after: int) -> Iterator[Event | N
 
 def updates_of(
     look: Callable[[], Job],
-    trials_after: Callable[[int, int], Iterator[Trial]],
+    trials_after: Callable[[int], Iterator[Trial]],
     patience: Patience,
     *,
     every: float,
@@ -95,7 +95,7 @@ def updates_of(
 
     Args:
         look: reads the job.
-        trials_after: reads its trials of a pass (from 1) after a number.
+        trials_after: reads its trials after a number.
         patience: how long to wait for an unavailable service.
         every: seconds between polls.
         lost: called with each failure before a retry.
@@ -103,31 +103,20 @@ def updates_of(
     Raises:
         ServiceError: the service refuses, or has been away for too long.
     """
-    outage, seen = Outage(patience), (1, -1)
+    outage, seen = Outage(patience), -1
     while True:
         try:
-            # The job is read before its trace, so no trial of an ended job is missed. A retried job starts over.
+            # The job is read before its trace, so no trial of an ended job is missed.
             job = look()
-            trials = list(_new_trials(job, trials_after, seen))
+            trials = list(trials_after(seen))
         except ServiceError as error:
             if is_passing(error):
                 lost(error)
             outage.wait(error)
             continue
         outage.is_over()
-        yield Update(job, [trial for _, trial in trials])
-        seen = (trials[-1][0], trials[-1][1].seq) if trials else seen
+        yield Update(job, trials)
+        seen = trials[-1].seq if trials else seen
         if job.has_ended:
             return
         time.sleep(every)
-
-
-def _new_trials(
-    job: Job, trials_after: Callable[[int, int], Iterator[Trial]], seen: tuple[int, int]
-) -> Iterator[tuple[int, Trial]]:
-    """The trials after the last one seen (pass and number), each with its pass."""
-    pass_number, after = seen
-    last = max(pass_number, 1 if job.progress is None else job.progress.pass_number)
-    for number in range(pass_number, last + 1):
-        yield from ((number, trial) for trial in trials_after(number, after))
-        after = -1

@@ -34,14 +34,6 @@ class References:
                     named[role]["columns"] = dict(columns)
         return named
 
-    def of_set(self, one: Mapping[str, Any]) -> dict[str, Any]:
-        """A set of a grid: ``name``, ``checkpoints``, ``validation``, and perhaps ``test``, ``calibrate``, ``train``,
-        ``columns`` and ``head``."""
-        roles = ("validation", "test", "calibrate", "train")
-        data = self.of_job({role: one.get(role) for role in roles}, one.get("columns"))
-        checkpoints = [{"uri": self._uri(each)} for each in one["checkpoints"]]
-        return {"name": one["name"], "checkpoints": checkpoints, "head": one.get("head"), **data}
-
     def _uri(self, reference: Reference) -> str:
         if isinstance(reference, Path):
             if reference not in self._uploaded:

@@ -21,14 +21,13 @@ _CHUNK = 1 << 18
 """Bytes written at a time."""
 
 
-def trials(connection: Connection, path: str, after: int, pass_number: int | None) -> Iterator[Trial]:
+def trials(connection: Connection, path: str, after: int) -> Iterator[Trial]:
     """The trials after a number, each once and in order, read as needed.
 
     Args:
         connection: to the service.
         path: of the job.
         after: number of the last trial seen; -1 gives all.
-        pass_number: number of the pass; None for the one that is shown.
 
     Raises:
         ServiceError: the service refuses, or has been away for too long.
@@ -36,7 +35,7 @@ def trials(connection: Connection, path: str, after: int, pass_number: int | Non
     outage = Outage(connection.patience)
     while True:
         try:
-            for trial in _stream(connection, path, after, pass_number):
+            for trial in _stream(connection, path, after):
                 outage.is_over()
                 after = trial.seq
                 yield trial
@@ -46,9 +45,8 @@ def trials(connection: Connection, path: str, after: int, pass_number: int | Non
             return
 
 
-def _stream(connection: Connection, path: str, after: int, pass_number: int | None) -> Iterator[Trial]:
-    params = {"after": after} if pass_number is None else {"after": after, "pass": pass_number}
-    asked: dict[str, Any] = {"params": params, "headers": {"Accept": FORMATS["jsonl"]}}
+def _stream(connection: Connection, path: str, after: int) -> Iterator[Trial]:
+    asked: dict[str, Any] = {"params": {"after": after}, "headers": {"Accept": FORMATS["jsonl"]}}
     with connection.open("GET", f"{path}/trace", **asked) as answer:
         try:
             for line in answer.iter_lines():

@@ -6,9 +6,9 @@ Knobs are flat: ``method`` selects the way to a smaller model, and thereby the s
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
 from axformer.config.axformer import REMOVED, HelpedReference, Order, PassConfig, Safeguard, TaskName
 from axformer.config.common import RunConfig
@@ -49,22 +49,10 @@ ABOUT_PRESETS: dict[Preset, str] = {
 """A description of each preset for users."""
 DEFAULT_PRESET = Preset.ROBUST
 """Used by the commands and the service if no preset is given."""
-AnyConfig = Annotated[PassConfig | CompressConfig | LayersConfig | RankConfig, Field(discriminator="method")]
-"""The knobs of any method, discriminated by ``method``."""
-METHODS: dict[str, type[PassConfig | CompressConfig | LayersConfig | RankConfig]] = {
-    "axformer": PassConfig,
-    "compress": CompressConfig,
-    "layers": LayersConfig,
-    "rank": RankConfig,
+METHODS: dict[str, type[RunConfig]] = {
+    kind.model_fields["method"].default: kind for kind in (PassConfig, CompressConfig, LayersConfig, RankConfig)
 }
-"""The config class of each method, by its name."""
-ABOUT_METHODS: dict[str, str] = {
-    "axformer": "the pass",
-    "compress": CompressConfig.called,
-    "layers": LayersConfig.called,
-    "rank": RankConfig.called,
-}
-"""The name of each method for users."""
+"""The config class of each method, by its name; its ``about`` describes the method."""
 DEFAULT_METHOD = "axformer"
 _MOST_NAMED = 8
 """Unknown knobs that an error names; who has more has sent something else."""
@@ -81,7 +69,7 @@ PRESETS: dict[Preset, dict[str, Any]] = {
 }
 
 
-def make_config(preset: str = Preset.PAPER, knobs: Mapping[str, Any] | None = None) -> "AnyConfig":
+def make_config(preset: str = Preset.PAPER, knobs: Mapping[str, Any] | None = None) -> RunConfig:
     """Make the config of a preset with some knobs changed.
 
     Raises:
@@ -130,7 +118,7 @@ def _preset_for(method: str) -> str:
     return f"take {' or '.join(own)}" if own else "leave the preset out"
 
 
-def config_of(knobs: Mapping[str, Any]) -> "AnyConfig":
+def config_of(knobs: Mapping[str, Any]) -> RunConfig:
     """Make the config of the method named by ``method``; knobs that are not given keep their defaults.
 
     Raises:
@@ -160,31 +148,9 @@ def fits_weights(knobs: Mapping[str, Any]) -> bool:
     return knobs.get("repair") == "refit" or knobs.get("refit") is True
 
 
-def trains_path(knobs: Mapping[str, Any]) -> bool:
-    """Whether a run with these knobs and training data trains every model on its path, and not the kept one alone."""
-    return method_of(knobs) == "layers" or bool(knobs.get("finetune_each"))
-
-
-def why_applied_otherwise(knobs: Mapping[str, Any], *, has_new_head: bool) -> str | None:
-    """Why a plan on the path of a run with these knobs, applied to its untouched model and trained, gives another model than
-    the run measured, as the end of a sentence; None if it gives the same. Knobs of earlier versions may be unknown.
-
-    Args:
-        knobs: of the run.
-        has_new_head: whether the untouched model is a base model that the run trained with a new head.
-    """
-    if knobs.get("polish"):
-        return "without the polish"
-    if knobs.get("finetune_each"):
-        return "trained once, and not after every step"
-    schedule = knobs.get("schedule", "at_once")
-    if (
-        has_new_head and method_of(knobs) == "layers"
-    ):  # what is dropped from the base model, dropped from the trained one
-        same, told = "finetune_first", "trained as with schedule=finetune_first"
-    else:
-        same, told = "at_once", "trained as with schedule=at_once"
-    return None if schedule == same else f"{told}, and not with {schedule}"
+def config_class(knobs: Mapping[str, Any]) -> type[RunConfig]:
+    """The config class of a finished run's method; the default one's if a newer version has another method."""
+    return METHODS.get(method_of(knobs), METHODS[DEFAULT_METHOD])
 
 
 def defaults_beside(knobs: Mapping[str, Any]) -> dict[str, Any]:
@@ -201,19 +167,6 @@ def changed_knobs(preset: str, knobs: Mapping[str, Any]) -> dict[str, Any]:
     """
     plain = make_config(preset if preset in list(Preset) else Preset.PAPER).model_dump(mode="json")
     return {name: value for name, value in knobs.items() if name not in plain or plain[name] != value}
-
-
-def check_setting_name(name: str, preset: Preset) -> None:
-    """Check that a setting is not named like a preset that it does not use.
-
-    Raises:
-        ConfigError: the name is that of another preset.
-    """
-    if name.lower() in list(Preset) and name.lower() != preset:
-        raise ConfigError(
-            f"setting '{name}' is named like a preset and would run as '{preset}'; give it preset '{name.lower()}', or another "
-            "name"
-        )
 
 
 def parse_knob(text: str) -> tuple[str, Any]:

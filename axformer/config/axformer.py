@@ -3,7 +3,7 @@
 ``PassConfig()`` is the preset ``paper``: Algorithm 1 as in the paper, except that neurons are tried in groups of a twelfth of
 their block, as in the authors' program (``neuron_group_size=1`` follows the paper to the letter). The preset ``published`` is
 the authors' program, decision by decision. The preset ``robust`` aims at gains that hold on data that the pass has not seen, so
-it is the default of the commands and the service; ``docs/evidence.md`` has the measurements.
+it is the default of the commands and the service; ``docs/results.md`` has the measurements.
 """
 
 from collections.abc import Mapping
@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from axformer.config.about import About, Needs
 from axformer.config.common import RunConfig
 from axformer.errors import ConfigError
 
@@ -40,11 +41,10 @@ class Order(StrEnum):
     IMPORTANCE = "importance"
     RANDOM = "random"
     EXPLICIT = "explicit"
-    SEARCH = "search"
 
 
 class Safeguard(StrEnum):
-    """A condition on acceptances in addition to the accept rule (:mod:`axformer.methods.axformer.safeguards`)."""
+    """A condition on acceptances in addition to the accept rule (:mod:`axformer.methods.axformer.judge`)."""
 
     NONE = "none"
     FOLDS = "folds"
@@ -70,10 +70,40 @@ PAPER_ONLY = frozenset({"helped_reference", "ties_help", "inspect_layers_first",
 _WITHOUT_REFIT: dict[str, Any] = {"neuron_search": "groups", "precision": "float32", "evaluate_in": "float32"}
 """Values that ``refit`` requires of other knobs: groups are ranked, not halved, and the fits are for float32."""
 REMOVED_SAFEGUARDS = ("sign_test", "paired")
+REMOVED_ORDER = "search"
+
+
+_MADE = """
+This model was made from a fine-tuned transformer {{ "without training" if report.finetune is none else "and then trained" }}:
+parts {{ condition(report.config) }} were removed ({{ paper }}).
+{% if report.refit is not none %}
+Before each measurement the weights that a part left in its block were fitted in closed form, without labels:
+{{ report.refit.blocks }} blocks of this model, on {{ "{:,}".format(report.refit.tokens) }} tokens.
+{% endif %}
+{{ trained(report) }}
+"""
+_NOTHING_MET = """
+{% if config.get("tolerance") is not none %}
+no removal kept the loss within what was allowed
+{% else %}
+no removal lowered the loss and {{ helped(config) }}
+{% endif %}
+"""
 
 
 class PassConfig(RunConfig):
     """The knobs of Algorithm 1."""
+
+    about = About(
+        title="the pass",
+        method="axformer.methods.axformer.method:AxFormer",
+        made=_MADE,
+        nothing_met=_NOTHING_MET,
+        meter="axformer.methods.axformer.progress:PassMeter",
+        of_plans=False,
+        calibrated_with="refit=true",
+        instead_of_points="use tolerance alone",
+    )
 
     method: Literal["axformer"] = "axformer"
     """The way to a smaller model: ``axformer`` is Algorithm 1 of the AxFormer paper."""
@@ -103,9 +133,8 @@ class PassConfig(RunConfig):
     order: Order = Order.AUTO
     """The order in which blocks are inspected. ``auto`` takes Table VII's order for ``task_name``, or top to bottom without
     one. ``importance`` inspects the block first that the loss depends on least, by the gradients of gates on its heads or
-    neurons (:mod:`axformer.methods.rank.scores`), and needs no name of a task. ``search`` runs six passes, one for each
-    permutation of the regions, and keeps the one with the lowest validation loss (appendix A), or with ``within_points`` the
-    cheapest certified model."""
+    neurons (:mod:`axformer.scores.importance`), and needs no name of a task. ``axformer orders`` makes a run
+    in each of the six orders of the regions (appendix A)."""
     task_name: TaskName | None = None
     """The task in the terms of Table VII; only ``order=auto`` reads it."""
     explicit_order: tuple[str, ...] = ()
@@ -156,17 +185,14 @@ class PassConfig(RunConfig):
         return self.precision == "guarded"
 
     @property
-    def is_refitted(self) -> bool:
-        return self.refit
-
-    @property
     def has_ranked_groups(self) -> bool:
         """Whether a group may hold neurons that do not lie side by side, so that the data says which."""
         return self.refit or self.neuron_groups == "ranked"
 
     @property
-    def takes_gradients(self) -> bool:
-        return self.order is Order.IMPORTANCE or self.neuron_groups == "ranked"
+    def needs(self) -> Needs:
+        gradients = self.order is Order.IMPORTANCE or self.neuron_groups == "ranked"
+        return Needs(fitting=self.refit, gradients=gradients, calibration=self.refit)
 
     @property
     def compared_with(self) -> HelpedReference:
@@ -174,18 +200,8 @@ class PassConfig(RunConfig):
         return self.helped_reference if self.non_inferiority is None else HelpedReference.ORIGINAL
 
     @property
-    def why_not_calibrated(self) -> str | None:
-        return (
-            None if self.refit else f"method={self.method} fits no weights without refit=true, so nothing is calibrated"
-        )
-
-    @property
     def evaluates_in_float32(self) -> bool:
         return self.evaluate_in == "float32"
-
-    @property
-    def pass_name(self) -> str:
-        return self.order.value
 
     @property
     def trade_shares(self) -> tuple[float, ...]:
@@ -215,6 +231,11 @@ class PassConfig(RunConfig):
             raise ValueError(
                 f"safeguard={knobs['safeguard']} is of an earlier version and no longer there: it accepted "
                 "nothing on most data; take folds"
+            )
+        if knobs.get("order") == REMOVED_ORDER:
+            raise ValueError(
+                f"order={REMOVED_ORDER} is of an earlier version and no longer there: the command axformer orders makes a run "
+                "in each order and compares them"
             )
         return {name: value for name, value in knobs.items() if name not in REMOVED}
 

@@ -1,11 +1,13 @@
-"""The knobs of every method: which data decides, when a run ends, and how losses are computed."""
+"""The knobs of every method, and of every method whose trials hold whole plans."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from axformer.config.about import About, Needs
 from axformer.errors import ConfigError
+from axformer.plan.elements import Dimensions
 
 LARGEST_INTEGER = 2**31 - 1
 """The largest seed and length: of 32 bits with a sign, as what draws numbers and cuts inputs everywhere takes."""
@@ -16,8 +18,8 @@ class RunConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    finetune_defaults: ClassVar[Mapping[str, Any]] = {}
-    """The method's own defaults of the settings of a training after it."""
+    about: ClassVar[About]
+    """The method."""
 
     method: str
     """The way to a smaller model: ``axformer`` is Algorithm 1 of the AxFormer paper."""
@@ -81,48 +83,43 @@ class RunConfig(BaseModel):
         return None
 
     @property
-    def is_refitted(self) -> bool:
-        """Whether the remaining weights are fitted."""
+    def needs(self) -> Needs:
+        """What the run needs and does beside measuring plans."""
+        return Needs()
+
+    @classmethod
+    def trains_path(cls, knobs: Mapping[str, Any]) -> bool:  # noqa: ARG003 - for methods
+        """Whether a finished run with these knobs, perhaps of an earlier version, trained every model on its path if it had
+        training data."""
         return False
 
-    @property
-    def takes_gradients(self) -> bool:
-        """Whether derivatives are taken, which needs memory for the way back through all layers."""
-        return False
+    @classmethod
+    def applied_otherwise(cls, knobs: Mapping[str, Any], *, has_new_head: bool) -> str | None:  # noqa: ARG003 - for methods
+        """How a plan on the path of a finished run, applied to its untouched model and trained, gives another model than the
+        run measured, as the end of a sentence; None if it gives the same.
 
-    @property
-    def polish_epochs(self) -> int:
-        """Epochs for which every model is trained on the calibration rows, taught by the untouched model."""
-        return 0
-
-    @property
-    def dropped_before_training(self) -> int:
-        """Layers that every trained model lacks, as far as the knobs alone tell."""
-        return 0
-
-    @property
-    def why_not_trained(self) -> str | None:
-        """Why training data cannot be used, as the beginning of a sentence; None if it can."""
-        return (
-            f"polish={self.polish_epochs} trains every model, and no certificate would hold for one that is trained again"
-            if self.polish_epochs
-            else None
-        )
-
-    @property
-    def why_not_calibrated(self) -> str | None:
-        """Why calibration data would change nothing, as a sentence; None if it is used."""
-        return f"method={self.method} fits no weights, so nothing is calibrated"
-
-    @property
-    def drops_from_base(self) -> bool:
-        """Whether models are cut from a base model, where there is one, and not from the one trained with its new head."""
-        return False
-
-    @property
-    def why_training(self) -> str | None:
-        """Why the run needs training data, as the beginning of a sentence; None if it does without."""
+        Args:
+            knobs: of the run; they may be of an earlier version.
+            has_new_head: whether the untouched model is a base model that the run trained with a new head.
+        """
         return None
+
+    def most_trials(self, dimensions: Dimensions) -> int:
+        """The largest number of trials of a run."""
+        raise NotImplementedError
+
+    def check_training(self, *, has_train: bool) -> None:
+        """Check that the run goes with the training data that it has, or has not.
+
+        Raises:
+            ConfigError: it does not.
+        """
+        if has_train and self.needs.polish:
+            raise ConfigError(
+                f"polish={self.needs.polish} trains every model, and no certificate would hold for one that is trained again; "
+                "give these rows as calibrate instead of train",
+                "train",
+            )
 
     def calibrated(self) -> Self:
         """The knobs of a run that has calibration data of its own.
@@ -130,8 +127,13 @@ class RunConfig(BaseModel):
         Raises:
             ConfigError: nothing would be measured on it.
         """
-        if self.why_not_calibrated is not None:
-            raise ConfigError(f"--calibrate: {self.why_not_calibrated}; leave it out")
+        if not self.needs.calibration:
+            knob = self.about.calibrated_with
+            raise ConfigError(
+                f"calibrate is data to fit weights on, and method={self.method} fits none"
+                f"{'' if knob is None else f' without {knob}'}; leave it out",
+                "calibrate",
+            )
         return self
 
     @property
@@ -143,11 +145,6 @@ class RunConfig(BaseModel):
     def evaluates_in_float32(self) -> bool:
         """Whether an evaluator measures the trials in float32, and can thus measure the untouched model for the check too."""
         return False
-
-    @property
-    def pass_name(self) -> str:
-        """The name that distinguishes a pass from the others of its run."""
-        return self.method
 
     @property
     def one_process(self) -> str | None:
@@ -164,3 +161,27 @@ class RunConfig(BaseModel):
             raise ConfigError(
                 f"within_points={self.within_points} chooses by rows that did not decide; give confirm too, for example 0.3"
             )
+
+
+class PlansConfig(RunConfig):
+    """The knobs of a method that yields one model after another, measures them all, and chooses at the end."""
+
+    def check(self) -> None:
+        super().check()
+        if self.evaluate_in != "float32":
+            raise ConfigError(
+                f"evaluate_in={self.evaluate_in}: {self.about.title} measures in float32; take the form onnx_int8, or "
+                "method=axformer"
+            )
+
+    @property
+    def one_process(self) -> str | None:
+        return f"method={self.method}"
+
+    @property
+    def measures_path(self) -> bool:
+        return True
+
+    @property
+    def expects_cost(self) -> bool:
+        return self.within_points is None

@@ -1,19 +1,38 @@
-"""The knobs of compression without training (COMPRESS, section 2)."""
+"""Compression without training (COMPRESS, section 2): its description and its knobs."""
 
-from typing import Any, ClassVar, Literal, Self
+from collections.abc import Mapping
+from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator
 
-from axformer.config.plans import PlansConfig
+from axformer.config.about import About, Needs
+from axformer.config.common import PlansConfig
+from axformer.plan.elements import Dimensions
 
 CONFIRM_IF_CALIBRATED = 0.8
-"""The default of ``confirm`` with calibration data of its own (``docs/certificate.md``)."""
+"""The default of ``confirm`` with calibration data of its own (``docs/statistics.md``)."""
+
+
+_MADE = """
+This model was made from a fine-tuned transformer {{ "without training" if report.finetune is none else "and then trained" }}:
+of its attention heads and feed-forward neurons those went that change its predictions least at this size
+{%- if report.refit is none %}.{% else %}{{ fitted_to_whole(report.refit) }}
+{{- ", at least %.1f for each unknown" % report.refit.tokens_per_unknown if report.refit.tokens_per_unknown is not none }}
+{{- " (few; more rows to calibrate on, without labels, would help)" if report.refit.has_few_tokens }}
+{{- ", of %d only the bias" % report.refit.bias_only if report.refit.bias_only }}.{% endif %}
+{{ trained(report) }}
+"""
 
 
 class CompressConfig(PlansConfig):
     """The knobs of ``method=compress``."""
 
-    called: ClassVar[str] = "compression"
+    about = About(
+        title="compression",
+        method="axformer.methods.compress.method:Compress",
+        made=_MADE,
+        calibrated_with="repair=refit",
+    )
 
     method: Literal["compress"] = "compress"
     """``compress``: a model for each of several budgets, with sizes chosen by a level table and weights refitted in closed
@@ -56,25 +75,21 @@ class CompressConfig(PlansConfig):
         return self.target_speedup is not None and self.cost == "operations"
 
     @property
-    def is_refitted(self) -> bool:
-        return self.repair == "refit"
-
-    @property
-    def takes_gradients(self) -> bool:
-        return self.leaving == "brain_surgeon"
-
-    @property
-    def polish_epochs(self) -> int:
-        return self.polish
-
-    @property
-    def why_not_calibrated(self) -> str | None:
-        if self.is_refitted or self.takes_gradients or self.polish:
-            return None
-        return (
-            f"with repair={self.repair}, leaving={self.leaving} and without polish no weights are fitted and no order is "
-            "measured, so nothing is calibrated"
+    def needs(self) -> Needs:
+        is_fitted, is_ordered = self.repair == "refit", self.leaving == "brain_surgeon"
+        return Needs(
+            fitting=is_fitted,
+            gradients=is_ordered,
+            calibration=is_fitted or is_ordered or self.polish > 0,
+            polish=self.polish,
         )
+
+    @classmethod
+    def applied_otherwise(cls, knobs: Mapping[str, Any], *, has_new_head: bool) -> str | None:  # noqa: ARG003
+        return "without the polish" if knobs.get("polish") else None
+
+    def most_trials(self, dimensions: Dimensions) -> int:  # noqa: ARG002 - as for every method
+        return 1 + len(self.budgets) + self.may_go_further
 
     @field_validator("budgets", mode="before")
     @classmethod

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from axformer.config import AnyConfig, Preset, make_config
+from axformer.config import Preset, RunConfig, make_config
 from axformer.config.nearest import suggestion
 from axformer.errors import ConfigError
 
@@ -138,7 +138,7 @@ def parse_goal(text: str) -> Goal:
     return Goal(name, number)
 
 
-def config_for(goal: Goal, knobs: Mapping[str, Any] | None = None) -> tuple[Preset, AnyConfig]:
+def config_for(goal: Goal, knobs: Mapping[str, Any] | None = None) -> tuple[Preset, RunConfig]:
     """The preset and the config of a goal, with some knobs changed.
 
     Raises:
@@ -147,7 +147,7 @@ def config_for(goal: Goal, knobs: Mapping[str, Any] | None = None) -> tuple[Pres
     return goal.preset, make_config(goal.preset, {**goal.knobs, **(knobs or {})})
 
 
-def config_of_wish(goal: str | None, preset: Preset, knobs: Mapping[str, Any]) -> tuple[Preset, AnyConfig]:
+def config_of_wish(goal: str | None, preset: Preset, knobs: Mapping[str, Any]) -> tuple[Preset, RunConfig]:
     """The preset and the config of a goal as it is written or, without one, of a preset.
 
     Raises:

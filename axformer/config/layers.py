@@ -1,16 +1,18 @@
-"""The knobs of layer dropping.
+"""Layer dropping: its description and its knobs.
 
 Sajjad and others, *On the Effect of Dropping Layers of Pre-trained Transformer Models* (2023).
 """
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from axformer.config.plans import PlansConfig
+from axformer.config.about import About, Needs
+from axformer.config.common import PlansConfig
 from axformer.errors import ConfigError
+from axformer.plan.elements import Dimensions
 
 
 class Strategy(StrEnum):
@@ -42,14 +44,24 @@ class Schedule(StrEnum):
     FINETUNE_FIRST_FROZEN = "finetune_first_frozen"
 
 
+_MADE = """
+This model was made from a fine-tuned transformer by dropping whole layers ({{ report.config.strategy.replace("_", " ") }})
+{%- if report.finetune is none %}, without training{% else %}, and training what was left{% endif %}.
+{{ trained(report) }}
+"""
+
+
 class LayersConfig(PlansConfig):
     """The knobs of ``method=layers``."""
 
-    called: ClassVar[str] = "layer dropping"
-
-    finetune_defaults: ClassVar[Mapping[str, Any]] = {"epochs": 3, "learning_rate": 5e-5, "teacher": True}
-    """The paper trains three epochs with the default settings of transformers (section 4), without a teacher. Here the model
-    that loses its layers is one, with which less was lost (docs/layers-results.md)."""
+    # The paper trains three epochs with the default settings of transformers (section 4), without a teacher. Here the model
+    # that loses its layers is one, with which less was lost (docs/compared.md).
+    about = About(
+        title="layer dropping",
+        method="axformer.methods.layers.method:Layers",
+        made=_MADE,
+        finetune_defaults={"epochs": 3, "learning_rate": 5e-5, "teacher": True},
+    )
 
     method: Literal["layers"] = "layers"
     """``layers``: whole layers are dropped, and what is left is trained again. The result is an ordinary model of its
@@ -77,12 +89,22 @@ class LayersConfig(PlansConfig):
     paper finds no gain in it)."""
 
     @property
-    def drops_from_base(self) -> bool:
+    def needs(self) -> Needs:
+        drops = self.drop or 0 if self.schedule is Schedule.AT_ONCE else 0
+        return Needs(trains_each=True, base=True, drops=drops)
+
+    @classmethod
+    def trains_path(cls, knobs: Mapping[str, Any]) -> bool:  # noqa: ARG003 - as for every method
         return True
 
-    @property
-    def dropped_before_training(self) -> int:
-        return self.drop or 0 if self.schedule is Schedule.AT_ONCE else 0
+    @classmethod
+    def applied_otherwise(cls, knobs: Mapping[str, Any], *, has_new_head: bool) -> str | None:
+        # With a new head layers leave the base model, and of a plan that is applied they leave the trained one.
+        same, schedule = "finetune_first" if has_new_head else "at_once", knobs.get("schedule", "at_once")
+        return None if schedule == same else f"trained as with schedule={same}, and not with {schedule}"
+
+    def most_trials(self, dimensions: Dimensions) -> int:
+        return 2 if self.tries_one else dimensions.layers
 
     @property
     def tries_one(self) -> bool:

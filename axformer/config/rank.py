@@ -1,21 +1,47 @@
-"""The knobs of ranked pruning, the baselines of Table IV of the AxFormer paper and of *Why Can You Lay Off Heads?*."""
+"""Ranked pruning, the baselines of Table IV of the AxFormer paper and of *Why Can You Lay Off Heads?*: its description and its
+knobs."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from axformer.config.plans import PlansConfig
+from axformer.config.about import About, Needs
+from axformer.config.common import PlansConfig
 from axformer.errors import ConfigError
+from axformer.plan.elements import Dimensions
 
-Score = Literal["taylor", "gradient", "fisher", "activation", "l1", "magnitude", "random"]
-"""What a unit is ranked by (:mod:`axformer.methods.rank.scores`)."""
+Score = Literal["taylor", "gradient", "fisher", "activation", "l1", "magnitude", "random", "given"]
+"""What a unit is ranked by (:mod:`axformer.scores.importance`)."""
+
+
+RANKING = "ranking.jsonl"
+"""The file with the score of every unit of the untouched model, and the step in which it left."""
+_MADE = """
+This model was made from a fine-tuned transformer {{ "without training" if report.finetune is none else "and then trained" }}:
+of its {{ {"both": "attention heads and feed-forward neurons", "heads": "attention heads",
+"neurons": "feed-forward neurons"}[report.config.units] }}
+those with the lowest score left, {{ "%g" % (100 * report.config.step) }} % of them in every step
+(score: {{ report.config.score }})
+{%- if report.config.get("finetune_each") %}, and what stayed was trained after each of them{% endif %}
+{%- if report.refit is none %}.{% else %}{{ fitted_to_whole(report.refit) }}.{% endif %}
+{{ trained(report) }}
+"""
 
 
 class RankConfig(PlansConfig):
     """The knobs of ``method=rank``."""
 
-    called: ClassVar[str] = "ranked pruning"
+    about = About(
+        title="ranked pruning",
+        method="axformer.methods.rank.method:Rank",
+        made=_MADE,
+        calibrated_with="repair=refit",
+        instead_of_points="use relative=0.9, which goes by Recall@1",
+        files=(RANKING,),
+        reports_best=True,
+        takes_score=True,
+    )
 
     method: Literal["rank"] = "rank"
     """``rank``: heads and neurons leave in the order of a score, the lowest first, a share of them in every step."""
@@ -28,7 +54,8 @@ class RankConfig(PlansConfig):
     """What units are ranked by: ``taylor`` and ``fisher`` by the gradient of a gate on each unit (first-order Taylor expansion,
     Molchanov et al., 2017, which is also the importance of Michel et al., 2019, for heads; and its square), ``gradient`` by
     that of the unit's weights, ``activation`` by the unit's activations, ``l1`` and ``magnitude`` by the unit's weights, and
-    ``random`` by nothing, as a control."""
+    ``random`` by nothing, as a control. ``given`` stands for a function that a Python program passes in, with
+    ``axformer.prune(..., score=f)``."""
     units: Literal["both", "heads", "neurons"] = "both"
     """What is removed. Heads and neurons are ranked apart; ``both`` takes the same share of each in a step."""
     normalisation: Literal["none", "l1", "l2"] = "none"
@@ -63,7 +90,7 @@ class RankConfig(PlansConfig):
 
     def check(self) -> None:
         super().check()
-        if self.finetune_each and self.is_refitted:
+        if self.finetune_each and self.needs.fitting:
             raise ConfigError(
                 f"finetune_each={self.finetune_each} and repair=refit both change what every step leaves; give one of them"
             )
@@ -71,22 +98,33 @@ class RankConfig(PlansConfig):
             raise ConfigError(f"step={self.step:g} is above until={self.until:g}, so no step would be made")
 
     @property
-    def is_refitted(self) -> bool:
-        return self.repair == "refit"
-
-    @property
-    def takes_gradients(self) -> bool:
-        return self.score in ("taylor", "gradient", "fisher")
-
-    @property
-    def why_training(self) -> str | None:
-        return f"finetune_each={self.finetune_each} trains after every step" if self.finetune_each else None
-
-    @property
-    def why_not_calibrated(self) -> str | None:
-        return (
-            None if self.is_refitted else f"with repair={self.repair} no weights are fitted, so nothing is calibrated"
+    def needs(self) -> Needs:
+        is_fitted = self.repair == "refit"
+        return Needs(
+            fitting=is_fitted,
+            gradients=self.score in ("taylor", "gradient", "fisher"),
+            calibration=is_fitted,
+            trains_each=self.finetune_each > 0,
         )
+
+    def check_training(self, *, has_train: bool) -> None:
+        super().check_training(has_train=has_train)
+        if self.finetune_each and not has_train:
+            raise ConfigError(
+                f"finetune_each={self.finetune_each} trains after every step, and there is no training data; give train too",
+                "config",
+            )
+
+    @classmethod
+    def trains_path(cls, knobs: Mapping[str, Any]) -> bool:
+        return bool(knobs.get("finetune_each"))
+
+    @classmethod
+    def applied_otherwise(cls, knobs: Mapping[str, Any], *, has_new_head: bool) -> str | None:  # noqa: ARG003
+        return "trained once, and not after every step" if knobs.get("finetune_each") else None
+
+    def most_trials(self, dimensions: Dimensions) -> int:  # noqa: ARG002 - as for every method
+        return 1 + len(self.shares)
 
     @property
     def shares(self) -> tuple[float, ...]:

@@ -1,6 +1,6 @@
 """The cache of activations of a pass, within a budget of bytes.
 
-Layer ``l`` has attention block ``2l`` and FFN block ``2l + 1``. A *walk* runs a batch through the model for a trial that
+Blocks go by their numbers (:mod:`axformer.plan.blocks`). A *walk* runs a batch through the model for a trial that
 changes block ``wanted``: it starts at the highest kept input at or below ``wanted``, computes the blocks in between, and offers
 their inputs to the cache. Every batch has *slots* in memory, as many as the budget allows, each for one tensor of (tokens,
 hidden).

@@ -1,7 +1,8 @@
-"""Changes between two plans. Layer ``l`` has attention block ``2l`` and FFN block ``2l + 1``."""
+"""Changes between two plans."""
 
 from dataclasses import dataclass
 
+from axformer.plan.blocks import Block, BlockKind
 from axformer.plan.plan import LayerPlan, Plan, without
 
 
@@ -9,19 +10,19 @@ from axformer.plan.plan import LayerPlan, Plan, without
 class Units:
     """Some heads or neurons of one block."""
 
-    block: int
+    block: Block
     plan: LayerPlan
     """The layer with only these heads or neurons in this block."""
 
 
 def first_changed_block(now: Plan, then: Plan) -> int:
-    """The lowest block that differs; the number of blocks if none does."""
+    """The number of the lowest block that differs; the number of blocks if none does."""
     for index, (old, new) in enumerate(zip(now.layers, then.layers, strict=True)):
         if _attention_of(old) != _attention_of(new):
-            return 2 * index
+            return Block(index, BlockKind.ATTENTION).number
         if old != new:
-            return 2 * index + 1
-    return 2 * len(now.layers)
+            return Block(index, BlockKind.FFN).number
+    return len(BlockKind) * len(now.layers)
 
 
 def longest_untouched(now: Plan, then: Plan) -> int:
@@ -50,13 +51,13 @@ def units_removed(now: Plan, then: Plan) -> Units | None:
         and new == old.model_copy(update={"heads": new.heads})
         and len(heads) + len(new.heads) == len(old.heads)
     ):
-        return Units(2 * changed[0], old.model_copy(update={"heads": heads}))
+        return Units(Block(changed[0], BlockKind.ATTENTION), old.model_copy(update={"heads": heads}))
     if (
         new.neurons
         and new == old.model_copy(update={"neurons": new.neurons})
         and without(old.neurons, neurons) == new.neurons
     ):
-        return Units(2 * changed[0] + 1, old.model_copy(update={"neurons": neurons}))
+        return Units(Block(changed[0], BlockKind.FFN), old.model_copy(update={"neurons": neurons}))
     return None
 
 

@@ -55,9 +55,8 @@ class CutLayers:
 
     def alone(self, units: Units) -> nn.Module:
         """A layer whose block has only these heads or neurons, and no bias."""
-        layer = self._carve(units.block // 2, units.plan)
-        layout = self._architecture.ffn if units.block % 2 else self._architecture.attention
-        weights = layout.weights(layer)
+        layer = self._carve(units.block.layer, units.plan)
+        weights = self._architecture.layout(units.block).weights(layer)
         if weights.bias is not None:
             weights.output.module.bias = nn.Parameter(torch.zeros_like(weights.bias), requires_grad=False)
         return layer

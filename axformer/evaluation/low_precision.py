@@ -7,7 +7,7 @@ from axformer.model.number_format import name_of
 
 PAYS_FROM = 2.0
 """Smallest speedup of matrix products over float32 with which the screen saves time; everything but products stays as slow as
-before (``benchmarks/RESULTS.md``)."""
+before (``docs/speed.md``)."""
 
 _SHAPE = 512, 512, 2048
 _REPEATS = 5

@@ -31,6 +31,7 @@ from axformer.evaluation.shares import added, has_shares
 from axformer.evaluation.techniques import ALL, Techniques
 from axformer.evaluation.walk import Walk
 from axformer.model.tail import ReadPosition, mixes, tail_start
+from axformer.plan.blocks import Block, all_blocks
 from axformer.plan.plan import LayerPlan, Plan
 from axformer.tasks.base import Losses
 
@@ -162,10 +163,10 @@ class PrefixEvaluator(Evaluator):
         units, tails = self._units_removed(plan), (self._tail(self.plan), self._tail(plan))
         route = route_of(self.plan, plan, first, tails, units)
         exact, rest = self._layers.get(route.runs), above.get(route.runs)
-        layers = [(exact if block < first else rest)[block // 2] for block in range(2 * len(exact))]
+        layers = [(exact if block.number < first else rest)[block.layer] for block in all_blocks(len(exact))]
         if units is None:
             return _Trial(route, layers)
-        layers[units.block] = exact[units.block // 2]
+        layers[units.block.number] = exact[units.block.layer]
         return _Trial(route, layers, self._layers.alone(units))
 
     def _units_removed(self, plan: Plan) -> Units | None:
@@ -175,7 +176,7 @@ class PrefixEvaluator(Evaluator):
         units = units_removed(self.plan, plan)
         if units is None:
             return None
-        layer = self._architecture.layers(self._model)[units.block // 2]
+        layer = self._architecture.layers(self._model)[units.block.layer]
         return units if has_shares(self._architecture.layout(units.block), layer) else None
 
     @torch.inference_mode()
@@ -211,8 +212,8 @@ class PrefixEvaluator(Evaluator):
         """Run a block without the share of some of its heads or neurons."""
         assert trial.alone is not None
         route = trial.route
-        layout = self._architecture.layout(route.first)
-        at_tail = route.first == route.tail and mixes(route.runs, route.first)
+        layout = self._architecture.layout(Block.at(route.first))
+        at_tail = route.first == route.tail and mixes(route.runs, Block.at(route.first))
         position = self._positions[index] if at_tail else None
         whole = self.activations.added(index, route.first)
         if whole is None:
@@ -224,8 +225,8 @@ class PrefixEvaluator(Evaluator):
     def _tail(self, plan: Plan) -> int:
         """The first block of the tail; the number of blocks if there is no tail."""
         if not self._techniques.tail or not self._task.pooled:
-            return 2 * len(plan.layers)
-        earliest = 2 * self._architecture.mixes_tokens_after(self._model.config)
+            return len(all_blocks(len(plan.layers)))
+        earliest = self._architecture.mixes_tokens_after(self._model.config)
         return tail_start(plan, earliest, reads_one=self._model._supports_attention_backend)
 
     def _read_position(self, batch: Batch) -> ReadPosition | None:

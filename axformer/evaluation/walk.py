@@ -15,10 +15,11 @@ from torch import Tensor, nn
 from axformer.architectures.base import Architecture
 from axformer.evaluation.shares import added
 from axformer.model.tail import ReadPosition, mixes
+from axformer.plan.blocks import Block, blocks_of_layer
 from axformer.plan.plan import Plan
 
 Keep = Callable[[int, Tensor], None]
-Block = Callable[[nn.Module, Tensor, Mapping[str, Any]], Tensor]
+RunBlock = Callable[[nn.Module, Tensor, Mapping[str, Any]], Tensor]
 
 
 @dataclass(frozen=True)
@@ -28,9 +29,9 @@ class Walk:
     architecture: Architecture
     plan: Plan
     layers: Sequence[nn.Module]
-    """The layer of every block, cut as in the plan."""
+    """The layer of every block, by the block's number, cut as in the plan."""
     start: int = 0
-    """The first block to run."""
+    """The number of the first block to run."""
     entry: Tensor | None = None
     """The input of the first block; None for the output of the embeddings."""
     tail: int | None = None
@@ -40,7 +41,7 @@ class Walk:
     """Number of positions of the model's activations."""
     keep: Keep = lambda *_: None
     """Called with the number and the input of every block that is run."""
-    instead: Mapping[int, Block] = field(default_factory=dict)
+    instead: Mapping[int, RunBlock] = field(default_factory=dict)
     """Replacements for running some blocks."""
     absorbed: bool = True
     """Whether attention at the position that the head reads may be computed without keys and values."""
@@ -60,9 +61,9 @@ class Walk:
     def _layer(self, index: int, names: Sequence[str], hidden: Tensor, *args: Any, **kwargs: Any) -> Any:
         """Replace the ``forward`` of layer number ``index``, whose parameters have these ``names``."""
         arguments = dict(zip(names[1:], args, strict=False)) | kwargs
-        for block in (2 * index, 2 * index + 1):
-            hidden = self._block(block, hidden, arguments)
-        if 2 * index + 2 == len(self.layers):
+        for block in blocks_of_layer(index):
+            hidden = self._block(block.number, hidden, arguments)
+        if index + 1 == len(self.plan.layers):
             hidden = self._widen(hidden)
         return self.architecture.returned(hidden)
 
@@ -74,7 +75,7 @@ class Walk:
         self.keep(block, hidden)
         run = self.instead.get(block) or partial(self._run, block)
         if block == self.tail and self.position is not None:
-            if mixes(self.plan, block):
+            if mixes(self.plan, Block.at(block)):
                 run = self.instead.get(block) or partial(self._read, block)
             else:
                 hidden = self.position.narrow(hidden)
@@ -83,16 +84,16 @@ class Walk:
     def _read(self, block: int, layer: nn.Module, hidden: Tensor, arguments: Mapping[str, Any]) -> Tensor:
         """Run attention at the position that the head reads."""
         assert self.position is not None
-        layout = self.architecture.layout(block)
+        layout = self.architecture.layout(Block.at(block))
         more = added(layout, layer, hidden, arguments, self.position, absorbed=self.absorbed)
         return layout.skip(layer, self.position.narrow(hidden) + more)
 
-    def _run(self, block: int, layer: nn.Module, hidden: Tensor, arguments: Mapping[str, Any]) -> Tensor:
-        layout, plan = self.architecture.layout(block), self.plan.layers[block // 2]
+    def _run(self, number: int, layer: nn.Module, hidden: Tensor, arguments: Mapping[str, Any]) -> Tensor:
+        block = Block.at(number)
+        layout, plan = self.architecture.layout(block), self.plan.layers[block.layer]
         if plan.dropped:
             return hidden
-        is_kept = plan.ffn if block % 2 else plan.attention
-        return layout.run(layer, hidden, arguments) if is_kept else layout.skip(layer, hidden)
+        return layout.run(layer, hidden, arguments) if block.is_kept_in(plan) else layout.skip(layer, hidden)
 
     def _widen(self, hidden: Tensor) -> Tensor:
         is_narrow = self.tail is not None and self.tail < len(self.layers)

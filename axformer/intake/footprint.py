@@ -1,6 +1,6 @@
 """Estimate the memory of a pass from sizes alone, so that a job that cannot fit is refused before anything is loaded.
 
-:func:`least` is the minimum that a pass can run with: it counts nothing that is kept between trials (``docs/memory.md``), since
+:func:`least` is the minimum that a pass can run with: it counts nothing that is kept between trials (``docs/workers.md``), since
 all of that can be in a file. The peak is during the search (the model, its layers packed for the processor, and one batch),
 during publishing (the model, a copy for surgery, and the smaller model), or during a training (the model, a smaller one, its
 gradients and the optimizer's state).
@@ -57,7 +57,7 @@ class Footprint:
 
 
 @dataclass(frozen=True)
-class Work:
+class RunWork:
     """What is done with a model."""
 
     config: RunConfig
@@ -69,7 +69,7 @@ class Work:
     """Whether the whole model is trained with a new head first."""
 
 
-def least(sizes: Sizes, data_bytes: int, work: Work, batch_tokens: int, *, on_gpu: bool) -> Footprint:
+def least(sizes: Sizes, data_bytes: int, work: RunWork, batch_tokens: int, *, on_gpu: bool) -> Footprint:
     """The minimum memory of a pass.
 
     Args:
@@ -83,8 +83,8 @@ def least(sizes: Sizes, data_bytes: int, work: Work, batch_tokens: int, *, on_gp
     weights, layers = FLOAT32 * sizes.parameters, FLOAT32 * sizes.layer_parameters
     batch_of = min(config.batch_tokens or batch_tokens, _tokens(data_bytes))
     batch = _batch_bytes(sizes, batch_of)
-    fitting = _fitting(sizes, _tokens(data_bytes)) if config.is_refitted else 0
-    sensitivity = _sensitivity(sizes, batch_of) if config.takes_gradients or work.takes_gradients else 0
+    fitting = _fitting(sizes, _tokens(data_bytes)) if config.needs.fitting else 0
+    sensitivity = _sensitivity(sizes, batch_of) if config.needs.gradients or work.takes_gradients else 0
     searching = weights + _copies(sizes, config, on_gpu=on_gpu) + batch + max(fitting, sensitivity)
     # The copy is whole until surgery, and only parameters in layers are ever removed.
     publishing = weights + max(weights, weights - layers + batch) + weights - layers
@@ -94,7 +94,7 @@ def least(sizes: Sizes, data_bytes: int, work: Work, batch_tokens: int, *, on_gp
     return Footprint(host_bytes=PROCESS_BYTES + most + rows, device_bytes=0)
 
 
-def at_ease(sizes: Sizes, data_bytes: int, work: Work, batch_tokens: int, *, on_gpu: bool) -> Footprint:
+def at_ease(sizes: Sizes, data_bytes: int, work: RunWork, batch_tokens: int, *, on_gpu: bool) -> Footprint:
     """The approximate memory of a pass that keeps every block's input for every sample."""
     need, config = least(sizes, data_bytes, work, batch_tokens, on_gpu=on_gpu), work.config
     blocks = 2 * sizes.dimensions.layers
@@ -138,17 +138,17 @@ def _sensitivity(sizes: Sizes, tokens: int) -> int:
     return layers * (FLOAT32 * tokens * held + 2 * FLOAT64 * hidden**2)
 
 
-def _training(sizes: Sizes, work: Work) -> int:
+def _training(sizes: Sizes, work: RunWork) -> int:
     """The memory of a training, without its activations: the untouched model, and the trained one with what AdamW keeps of it.
 
     What is trained lacks the layers that the knobs name; what else it lacks is not known yet, and the first model that a
     method trains is nearly whole.
     """
-    if work.training is None and not work.config.polish_epochs:
+    if work.training is None and not work.config.needs.polish:
         return 0
     settings = work.training or FinetuneSettings()
     layers, others = sizes.dimensions.layers, sizes.parameters - sizes.layer_parameters
-    left = max(layers - (0 if work.has_new_head else work.config.dropped_before_training), 0)
+    left = max(layers - (0 if work.has_new_head else work.config.needs.drops), 0)
     free = left - sum(layer < layers for layer in settings.frozen_layers())
     trained = sizes.layer_parameters * max(free, 0) // layers + (0 if settings.freeze_embeddings else others)
     return FLOAT32 * (sizes.parameters + others + sizes.layer_parameters * left // layers + TRAINED * trained)

@@ -7,7 +7,8 @@ need not know which method yielded them.
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, repeat
-from typing import Any, Protocol
+from pkgutil import resolve_name
+from typing import Any, ClassVar
 
 from axformer.config import RunConfig
 from axformer.data.batches import Samples
@@ -18,13 +19,15 @@ from axformer.methods.targets import Targets
 from axformer.model.compact import compact
 from axformer.model.operations import Operations
 from axformer.model.parameters import ParameterCount
+from axformer.plan.blocks import all_blocks
 from axformer.plan.elements import Dimensions
 from axformer.plan.path import points_of
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial
 from axformer.repair.recovery import Recovery
-from axformer.repair.refit import Fits, apply_refit
+from axformer.repair.refit import Fits, Refits, apply_refit
 from axformer.repair.training import Training
+from axformer.scores.importance import ScoreUnits
 from axformer.surroundings import Surroundings
 from axformer.wire.steps import Counter, StepName
 
@@ -48,6 +51,8 @@ class Ground:
     """Refits the weights that stay; None if they are left unchanged."""
     recovery: Recovery | None = None
     """Trains the model of every plan, for methods that do; None if models are only cut and refitted."""
+    score: ScoreUnits | None = None
+    """Scores heads and neurons, where a program passed it in."""
     surroundings: Surroundings = field(default_factory=Surroundings)
     """Where the run happens."""
 
@@ -62,7 +67,7 @@ class Ground:
             return self.recovery.model_of(plan, self.surroundings)[0]
         small = compact(self.checkpoint.model, self.checkpoint.architecture, plan)
         if self.refits is not None:
-            counter = Counter(StepName.REFIT, 2 * len(plan.layers), self.surroundings.on_step)
+            counter = Counter(StepName.REFIT, len(all_blocks(len(plan.layers))), self.surroundings.on_step)
             parts_done = chain([0], repeat(1))  # a block is done when the next one begins
 
             def next_block() -> None:
@@ -78,50 +83,45 @@ class Ground:
         return None if self.refits is None and self.recovery is None else self.model_of
 
 
-def _no_recovery(*_: Any) -> Recovery | None:
-    return None
+class Method:
+    """A pruning method. Its config class describes it (:class:`axformer.config.about.About`) and checks its knobs."""
 
+    fits: ClassVar[type[Fits]] = Refits
+    """What fits the weights that its plans leave, where the knobs ask for that."""
 
-def _no_files(*_: Any) -> Mapping[str, str]:
-    return {}
-
-
-def _no_notes(*_: Any, is_trained: bool) -> Iterable[str]:  # noqa: ARG001 - as for every method
-    return ()
-
-
-@dataclass(frozen=True)
-class Extras:
-    """What some methods do beside yielding trials."""
-
-    recovery: Callable[[Checkpoint, Training, DataSet, Any, Fits | None], Recovery | None] = _no_recovery
-    """Makes what trains the model of every plan, from the untouched model, the training, the deciding rows, the knobs, and what
-    fits weights before the training; None where only the kept model is trained."""
-    files: Callable[[Ground, Sequence[Trial]], Mapping[str, str]] = _no_files
-    """The files that the method adds to a result, by name; their contents follow from the ground and the trace."""
-    notes: Callable[..., Iterable[str]] = _no_notes
-    """Notes for the user before the run, from the knobs and ``is_trained``, whether there is training data."""
-
-
-class Method(Protocol):
-    """A pruning method. Its :class:`axformer.methods.outline.Outline` is the part that needs no model."""
-
-    name: str
-    """Its value of the knob ``method``."""
-
-    extras: Extras
-    """What it does beside yielding trials."""
-
-    @property
-    def fits(self) -> type[Fits]:
-        """What fits the weights that its plans leave, where the knobs ask for that."""
-
-    def check(self, config: Any, dimensions: Dimensions) -> None:
+    def check(self, config: Any, checkpoint: Checkpoint) -> None:
         """Check before any work that the knobs fit the model.
 
         Raises:
             ConfigError: they do not.
         """
+
+    def recovery(
+        self,
+        checkpoint: Checkpoint,  # noqa: ARG002 - for methods
+        training: Training,  # noqa: ARG002 - for methods
+        deciding: DataSet,  # noqa: ARG002 - for methods
+        config: Any,  # noqa: ARG002 - for methods
+        refits: Fits | None,  # noqa: ARG002 - for methods
+    ) -> Recovery | None:
+        """What trains the model of every plan; None where only the kept model is trained.
+
+        Args:
+            checkpoint: the untouched model.
+            training: the training.
+            deciding: the rows that decide.
+            config: the knobs.
+            refits: fits weights before the training.
+        """
+        return None
+
+    def files(self, ground: Ground, trace: Sequence[Trial]) -> Mapping[str, str]:  # noqa: ARG002 - for methods
+        """The contents of the files that the method adds to a result, by name; they follow from the ground and the trace."""
+        return {}
+
+    def notes(self, config: Any, *, is_trained: bool) -> Iterable[str]:  # noqa: ARG002 - for methods
+        """Notes for the user before the run, given whether there is training data."""
+        return ()
 
     def trials(self, ground: Ground, replay: Sequence[Trial]) -> Generator[Trial, None, None]:
         """Run the method.
@@ -134,6 +134,19 @@ class Method(Protocol):
         Yields:
             Every trial in order; each pass begins with the untouched model.
         """
+        raise NotImplementedError
+
+
+def method_of(config: RunConfig) -> Method:
+    """The method that a config names."""
+    return made_by(type(config))
+
+
+def made_by(kind: type[RunConfig]) -> Method:
+    """The method of a config class."""
+    method = resolve_name(kind.about.method)()
+    assert isinstance(method, Method), "its description names it"
+    return method
 
 
 def targets_of(checkpoint: Checkpoint, config: RunConfig, samples: Samples) -> Targets:
@@ -147,5 +160,5 @@ def targets_of(checkpoint: Checkpoint, config: RunConfig, samples: Samples) -> T
 
 def plan_of(trials: Iterable[Trial], dimensions: Dimensions, config: RunConfig) -> Plan:
     """The plan that a trace leads to: all its accepted trials, applied in order."""
-    points = points_of(list(trials), dimensions, config.attention_kept, keeps_bias=config.is_refitted)
+    points = points_of(list(trials), dimensions, config.attention_kept, keeps_bias=config.needs.fitting)
     return points[-1].plan if points else Plan.full(dimensions)

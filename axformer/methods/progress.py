@@ -1,8 +1,12 @@
-"""Progress of a run, and its meter where every trial is of a whole plan."""
+"""Progress of a run, and its meter where every trial is of a whole plan. Imports no PyTorch."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pkgutil import resolve_name
+from typing import Any, Protocol
 
+from axformer.config import RunConfig
+from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Trial
 
 
@@ -21,19 +25,58 @@ class Progress:
     """Known trials that remain, times the mean seconds of a trial so far; None until one is done."""
 
 
+class Meter(Protocol):
+    """What a run's trials alone say about it, at a cost that does not grow with their number."""
+
+    longest: int
+    """The largest number of trials of the run."""
+
+    def __init__(self, dimensions: Dimensions, config: Any) -> None:
+        """
+        Args:
+            dimensions: of the model.
+            config: the knobs of the run.
+        """
+
+    def add(self, trials: Iterable[Trial]) -> None:
+        """Add the next trials."""
+
+    def progress(self, *, ended: bool = False) -> Progress:
+        """The progress of the run.
+
+        Args:
+            ended: whether the run has ended. Its trials alone cannot say that if it may stop at a target.
+        """
+
+    @property
+    def refused_by_safeguard(self) -> int | None:
+        """How many trials only the safeguard rejected; None without a safeguard."""
+
+
+def meter_of(dimensions: Dimensions, config: RunConfig) -> Meter:
+    """The meter of a run that has no trials yet."""
+    meter: Meter = resolve_name(config.about.meter)(dimensions, config)
+    return meter
+
+
+def progress_of(trials: Iterable[Trial], dimensions: Dimensions, config: RunConfig, *, ended: bool = False) -> Progress:
+    """The progress of a run with these trials."""
+    meter = meter_of(dimensions, config)
+    meter.add(trials)
+    return meter.progress(ended=ended)
+
+
 _FIRST = 2
 """Trials until the first plan is done."""
 
 
 class PlanMeter:
-    """Counts the trials: the untouched model and the plans."""
+    """Counts the trials: the untouched model and the plans; see :class:`Meter`."""
 
-    def __init__(self, longest: int) -> None:
-        """
-        Args:
-            longest: the largest number of trials.
-        """
-        self._known = longest
+    refused_by_safeguard = None
+
+    def __init__(self, dimensions: Dimensions, config: RunConfig) -> None:
+        self.longest = config.most_trials(dimensions)
         self._count = 0
         self._seconds = 0.0
         self._first_seconds = 0.0
@@ -50,7 +93,7 @@ class PlanMeter:
     def progress(self, *, ended: bool = False) -> Progress:
         """The progress so far. The time left is known after the first plan. Its trial includes what all share, such as a level
         table, which makes that estimate too long; after the next plan it is the mean time of those after the first."""
-        known = self._count if ended else self._known
+        known = self._count if ended else self.longest
         later = self._count - _FIRST
         each = None
         if later > 0:

@@ -1,4 +1,4 @@
-"""Whether a plan reaches a pass's targets, and how passes rank."""
+"""Whether a plan reaches a pass's targets."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,36 +6,8 @@ from dataclasses import dataclass
 from axformer.config import RunConfig
 from axformer.plan.plan import Plan
 
-Rank = tuple[float, ...]
-"""The sort key of a pass; the best pass has the lowest."""
-
 _MOST_DECIMALS = 9
 """Decimals with which even a target that is missed by one operation of a billion is told from what was reached."""
-
-
-@dataclass(frozen=True)
-class Target:
-    """When a pass may stop; an empty target lets it run to its end."""
-
-    size: float | None = None
-    """Largest share of the parameters that may remain."""
-    speedup: float | None = None
-    """Least factor by which the operations must shrink."""
-
-
-def is_met(target: Target, size: float, speedup: float) -> bool:
-    """Whether a pass may stop: its target is not empty, and every part of it is reached.
-
-    Args:
-        size: share of the parameters that remains.
-        speedup: operations of the untouched model divided by those that remain.
-    """
-    wanted = []
-    if target.size is not None:
-        wanted.append(size <= target.size)
-    if target.speedup is not None:
-        wanted.append(speedup >= target.speedup)
-    return bool(wanted) and all(wanted)
 
 
 @dataclass(frozen=True)
@@ -90,21 +62,15 @@ class Targets:
         return SpeedEstimate(self.operations(plan), self.speedup(plan))
 
     def is_reached(self, plan: Plan) -> bool:
-        """Whether a pass with this plan may stop; a chosen plan is what was wanted."""
+        """Whether a pass with this plan may stop: there are targets, and all are reached. A chosen plan is what was wanted."""
         if self.is_chosen:
             return True
-        target = Target(self.config.target_size, self.config.target_speedup)
-        return is_met(target, self.size(plan), self.speedup(plan))
-
-    def rank(self, plan: Plan, loss: float) -> Rank:
-        """The rank of a pass. Passes that reached the target come first, then cheaper models with ``within_points`` or smaller
-        ones if the loss may go up, then models of lower loss."""
-        size = 0
-        if self.config.within_points is not None:
-            size = self.operations(plan)
-        elif self.config.loss_limit is not None:
-            size = self.parameters(plan)
-        return (not self.is_reached(plan), size, loss)
+        wanted, config = [], self.config
+        if config.target_size is not None:
+            wanted.append(self.size(plan) <= config.target_size)
+        if config.target_speedup is not None:
+            wanted.append(self.speedup(plan) >= config.target_speedup)
+        return bool(wanted) and all(wanted)
 
     def note(self, plan: Plan) -> str | None:
         """Say whether a finished pass reached its targets, or that its plan was chosen; None if it has no targets."""

@@ -2,7 +2,7 @@
 
 Each family has a config class, which adds the plan to the family's own, and a model class for each head, which performs
 surgery on the family's own model right after building it. The model type is ``axformer-<family>``, so that software that does
-not know it reports an error instead of loading weights into wrong shapes. ``import axformer.auto`` registers the classes.
+not know it reports an error instead of loading weights into wrong shapes. ``import axformer.auto`` registers all families.
 """
 
 from copy import deepcopy
@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 import torch
-from transformers import PreTrainedConfig, PreTrainedModel
+from transformers import AutoConfig, AutoModel, PreTrainedConfig, PreTrainedModel
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 from axformer.architectures.base import Architecture
@@ -70,6 +70,17 @@ def compact_model_class(model_type: str, family: Any) -> type[PreTrainedModel]:
     )
 
 
+@cache
+def register(model_type: str) -> None:
+    """Let the transformers Auto classes load compact models of a family. It imports the family's own classes."""
+    architecture = architecture_of(model_type)
+    config_class = compact_config_class(model_type)
+    AutoConfig.register(config_class.model_type, config_class, exist_ok=True)
+    AutoModel.register(config_class, compact_model_class(model_type, architecture.base_class), exist_ok=True)
+    for head in architecture.heads:
+        head.auto_class.register(config_class, compact_model_class(model_type, head.model_class), exist_ok=True)
+
+
 def compact(model: Any, architecture: Architecture, plan: Plan) -> Any:
     """Build the physically smaller model of a plan, in evaluation mode on the same device.
 
@@ -79,6 +90,7 @@ def compact(model: Any, architecture: Architecture, plan: Plan) -> Any:
         PlanError: the plan is one of another model, or drops layers that the model cannot do without.
     """
     plan.check_fits(architecture.dimensions(model.config))
+    register(architecture.model_type)
     twin = deepcopy(model)
     operate(twin, architecture, plan)
     layers = plan.of_remaining().model_dump(mode="json")["layers"]

@@ -21,6 +21,7 @@ from axformer.architectures.base import Architecture, AttentionLayout
 from axformer.architectures.hard_attention import ATTENTION_NAME
 from axformer.model.absorbed import context_at
 from axformer.model.tail import ReadPosition, mixes, tail_start
+from axformer.plan.blocks import Block
 from axformer.plan.plan import Plan
 
 HARMLESS = ("input_ids", "attention_mask", "token_type_ids", "position_ids", "labels", "return_dict")
@@ -82,9 +83,9 @@ def read_one_position(model: Any, architecture: Architecture, plan: Plan) -> Non
         plan: what is left of it.
     """
     layers = architecture.layers(model)
-    earliest = 2 * architecture.mixes_tokens_after(model.config)
-    start = tail_start(plan, earliest, reads_one=_last_attention_is_plain(layers, architecture, plan))
-    for index in range(start // 2, len(layers)):
+    earliest = architecture.mixes_tokens_after(model.config)
+    start = Block.at(tail_start(plan, earliest, reads_one=_last_attention_is_plain(layers, architecture, plan)))
+    for index in range(start.layer, len(layers)):
         layer: Any = layers[index]
         is_last = index == len(layers) - 1
         layer.axformer_place = _Place(architecture, _narrows(plan, start, index), is_last)
@@ -96,14 +97,14 @@ def read_one_position(model: Any, architecture: Architecture, plan: Plan) -> Non
 
 
 def _last_attention_is_plain(layers: Any, architecture: Architecture, plan: Plan) -> bool:
-    mixing = [index for index in range(len(layers)) if mixes(plan, 2 * index)]
+    mixing = [index for index, left in enumerate(plan.layers) if left.heads]
     return bool(mixing) and architecture.attention.weights(layers[mixing[-1]]).plain is not None
 
 
-def _narrows(plan: Plan, start: int, layer: int) -> Narrows:
-    if layer != start // 2:
+def _narrows(plan: Plan, start: Block, layer: int) -> Narrows:
+    if layer != start.layer:
         return Narrows.NOWHERE
-    if start % 2:
+    if start.is_ffn:
         return Narrows.BEHIND_ATTENTION
     return Narrows.BY_QUERY if mixes(plan, start) else Narrows.AT_ONCE
 

@@ -9,23 +9,26 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from axformer.plan.blocks import Block, BlockKind, blocks_of_layer
 from axformer.plan.plan import Plan
 
 
 def tail_start(plan: Plan, earliest: int, *, reads_one: bool) -> int:
-    """The first block of the tail (see :mod:`axformer.evaluation.changes` for their numbers).
+    """The number of the first block of the tail.
 
     Args:
-        earliest: lower bound, since tokens are mixed before this block whatever the plan is.
+        plan: what is left of the model.
+        earliest: a layer before which tokens are mixed whatever the plan is; the tail begins there at the earliest.
         reads_one: whether attention can be computed for one query.
     """
-    mixing = [2 * index for index in range(len(plan.layers)) if mixes(plan, 2 * index)]
-    return max(earliest, mixing[-1] + (not reads_one) if mixing else 0)
+    mixing = [layer for layer, left in enumerate(plan.layers) if left.heads]
+    own, above = blocks_of_layer(mixing[-1] if mixing else 0)
+    return max(Block(earliest, BlockKind.ATTENTION), own if reads_one or not mixing else above).number
 
 
-def mixes(plan: Plan, block: int) -> bool:
+def mixes(plan: Plan, block: Block) -> bool:
     """Whether a block mixes tokens: attention with any heads."""
-    return block % 2 == 0 and bool(plan.layers[block // 2].heads)
+    return not block.is_ffn and bool(block.units(plan))
 
 
 @dataclass(frozen=True)

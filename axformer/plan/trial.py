@@ -33,10 +33,6 @@ class Phase(StrEnum):
     """A whole plan with fewer layers, with ``method=layers``."""
 
 
-OF_PLANS = frozenset({Phase.BUDGET, Phase.RANK, Phase.LAYER_DROP})
-"""The phases whose trials hold whole plans."""
-
-
 class Verdict(StrEnum):
     """The decision on an element. ``refine`` keeps it and tries its parts next."""
 

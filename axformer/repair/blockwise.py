@@ -15,6 +15,7 @@ from axformer.data.batches import Batch, Samples
 from axformer.evaluation.cut_layers import Convert, CutLayers, leave
 from axformer.evaluation.multiply import multiply_fast
 from axformer.evaluation.walk import Walk
+from axformer.plan.blocks import Block, all_blocks
 from axformer.plan.plan import LayerPlan, Plan
 
 See = Callable[[Batch, Tensor], None]
@@ -47,13 +48,13 @@ class Blockwise:
         self._inputs: list[Tensor | None] = [None] * len(samples.batches)
         self._seen: list[Tensor | None] = []
         """The inputs of the next block, as far as :meth:`look` has computed them."""
-        self.block = 0
+        self.block = Block.at(0)
         """The current block, which runs next."""
 
     @property
     def layer(self) -> nn.Module:
         """The layer of the current block."""
-        return self._layers[self.block // 2]
+        return self._layers[self.block.layer]
 
     @property
     def weights(self) -> BlockWeights:
@@ -66,7 +67,7 @@ class Blockwise:
 
     def cut_again(self) -> None:
         """Cut and change the current layer once more, and discard what the last :meth:`look` computed with the former one."""
-        index = self.block // 2
+        index = self.block.layer
         self._layers[index] = self._cut().one(index, self._plan.layers[index])
         self._seen = []
 
@@ -90,10 +91,11 @@ class Blockwise:
     def advance(self) -> None:
         """Run the current block and move to the next one."""
         batches = self._samples.batches
-        if self.block + 1 < 2 * len(self._layers) and len(self._seen) < len(batches):
+        following = Block.at(self.block.number + 1)
+        if following.layer < len(self._layers) and len(self._seen) < len(batches):
             self._seen = [self._run(index, batch) for index, batch in enumerate(batches)]
         self._inputs, self._seen = self._seen, []
-        self.block += 1
+        self.block = following
 
     def _cut(self) -> CutLayers:
         return CutLayers(self._model, self._architecture, self._converted)
@@ -108,15 +110,15 @@ class Blockwise:
         arrived: list[Tensor] = []
 
         def keep(block: int, hidden: Tensor) -> None:
-            if block == self.block + 1:
+            if block == self.block.number + 1:
                 arrived.append(hidden)
                 raise _Arrived
 
         walk = Walk(
             self._architecture,
             self._plan,
-            [self._layers[block // 2] for block in range(2 * len(self._layers))],
-            start=self.block,
+            [self._layers[block.layer] for block in all_blocks(len(self._layers))],
+            start=self.block.number,
             entry=self._inputs[index],
             keep=keep,
         )

@@ -11,7 +11,7 @@ def differences_of_fits(first: Refit, second: Refit) -> list[Difference]:
     """All differences, bottom block first; empty if the weights are equal bit for bit."""
     blocks = sorted({*first, *second})
     return [
-        Difference(block // 2, f"{'ffn' if block % 2 else 'attention'} weights", *map(_description_of, pair))
+        Difference(block.layer, f"{block.kind.value} weights", *map(_description_of, pair))
         for block, pair in ((block, (first.get(block), second.get(block))) for block in blocks)
         if not _are_same(*pair)
     ]

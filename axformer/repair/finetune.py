@@ -24,9 +24,9 @@ from axformer.errors import ConfigError
 from axformer.repair.losses import Course, curve_of, step_of
 from axformer.repair.sampling import ByLength
 from axformer.repair.saving import SAVE_SECONDS, Resumable, Saving, last_in, read_outcome, write_outcome
-from axformer.repair.settings import FinetuneSettings
 from axformer.repair.teacher import Objective
 from axformer.surroundings import Surroundings
+from axformer.wire.finetuning import FinetuneSettings
 
 _LOGS = 0.01
 """Share of the steps between two points of the curve of losses."""

@@ -9,7 +9,7 @@ from torch import nn
 from axformer.architectures.base import Architecture
 from axformer.errors import ConfigError
 from axformer.plan.plan import Plan
-from axformer.repair.settings import FinetuneSettings
+from axformer.wire.finetuning import FinetuneSettings
 
 
 def check_freezes(model: Any, architecture: Architecture, settings: FinetuneSettings) -> None:

@@ -13,8 +13,9 @@ from torch import Tensor, nn
 
 from axformer.architectures.base import Architecture, BlockWeights
 from axformer.model.masking import masked
+from axformer.plan.blocks import Block
 from axformer.plan.elements import Dimensions
-from axformer.plan.plan import Plan, kept_neurons
+from axformer.plan.plan import Plan
 from axformer.repair.refit import Refit, shaped_like
 
 
@@ -28,7 +29,7 @@ def masked_and_fitted(model: Any, architecture: Architecture, plan: Plan, fits: 
     dimensions, layers = architecture.dimensions(model.config), architecture.layers(model)
     with masked(model, architecture, plan), ExitStack() as undo:
         for block, fit in fits.items():
-            weights = architecture.layout(block).weights(layers[block // 2])
+            weights = architecture.layout(block).weights(layers[block.layer])
             if fit.weight is not None:  # without columns, masking has zeroed everything already
                 wide = _widened(fit.weight, weights, plan, block, dimensions)
                 _set(undo, weights.output.module, weights.output.name, wide)
@@ -37,13 +38,11 @@ def masked_and_fitted(model: Any, architecture: Architecture, plan: Plan, fits: 
         yield
 
 
-def _widened(fitted: Tensor, weights: BlockWeights, plan: Plan, block: int, dimensions: Dimensions) -> Tensor:
+def _widened(fitted: Tensor, weights: BlockWeights, plan: Plan, block: Block, dimensions: Dimensions) -> Tensor:
     """The whole output projection, with the fitted matrix at the remaining columns and zeros at the others."""
-    output, layer = weights.output, plan.layers[block // 2]
-    units = kept_neurons(layer) if block % 2 else layer.heads
-    total = dimensions.intermediate_size if block % 2 else dimensions.heads
+    output = weights.output
     whole = torch.zeros_like(output.parameter)
-    columns = output.entries(units, total).to(whole.device)
+    columns = output.entries(block.units(plan), block.size(dimensions)).to(whole.device)
     return whole.index_copy(output.axis, columns, shaped_like(fitted, weights).to(whole.device, whole.dtype))
 
 

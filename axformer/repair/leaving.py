@@ -10,6 +10,7 @@ the lowest scores leave first. The sum of all scores is the error of the last re
 that the refit minimises.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -63,7 +64,7 @@ def leaving_order(
     left, order, scores = list(range(units)), [], []
     together = max(1, round(step * units))
     while left:
-        columns = _columns(left, width, second.device)
+        columns = columns_of(left, width, second.device)
         inverse = torch.cholesky_inverse(torch.linalg.cholesky(second[columns][:, columns]))
         fitted = target[:, columns] @ inverse
         costs = _scores(fitted, inverse, len(left), width)
@@ -75,8 +76,9 @@ def leaving_order(
     return Leaving(order, scores)
 
 
-def _columns(units: list[int], width: int, device: torch.device) -> Tensor:
-    first = torch.tensor(units, device=device) * width
+def columns_of(units: Sequence[int], width: int, device: torch.device) -> Tensor:
+    """The columns of an output projection that belong to units, ``width`` to each."""
+    first = torch.tensor(units, dtype=torch.long, device=device) * width
     return (first[:, None] + torch.arange(width, device=device)).flatten()
 
 

@@ -21,10 +21,11 @@ from torch.nn import functional
 
 from axformer.architectures.base import Architecture
 from axformer.data.batches import Samples
-from axformer.plan.plan import LayerPlan, Plan, kept_neurons
+from axformer.plan.blocks import Block, all_blocks, blocks_of_layer
+from axformer.plan.plan import LayerPlan, Plan
 from axformer.repair.blockwise import Blockwise
 from axformer.repair.least_squares import Sums, refit
-from axformer.repair.leaving import Leaving, leaving_order
+from axformer.repair.leaving import Leaving, columns_of, leaving_order
 from axformer.repair.refit import BlockFit, Calibration, Refit, block_fit, matrix_of, put
 
 KEPT = 4
@@ -66,7 +67,7 @@ class WholeBlock:
         """
         if not kept and not self.has_bias:
             return None
-        columns = columns_of(kept, self.weight.shape[1] // units).to(self.weight.device)
+        columns = columns_of(kept, self.weight.shape[1] // units, self.weight.device)
         parts = self.fitting.of(columns), self.checking.of(columns)
         fit = refit(self.weight[:, columns], *parts, has_bias=self.has_bias)
         return block_fit(fit, self.fitting.count + self.checking.count)
@@ -87,14 +88,14 @@ class LocalFits:
         self._samples = samples
         self._dimensions = architecture.dimensions(model.config)
         self._files: Path | None = None
-        self._found: dict[int, OrderedDict[tuple[int, ...], BlockFit | None]] = {}
-        self._orders: dict[int, Leaving] = {}
+        self._found: dict[Block, OrderedDict[tuple[int, ...], BlockFit | None]] = {}
+        self._orders: dict[Block, Leaving] = {}
 
     def of(self, plan: Plan, check_cancelled: Callable[[], None] = lambda: None) -> Refit:
         """The fit of every block that the plan keeps in part."""
         found = {}
-        for block in range(2 * len(plan.layers)):
-            kept = self._kept(block, plan.layers[block // 2])
+        for block in all_blocks(len(plan.layers)):
+            kept = self._kept(block, plan.layers[block.layer])
             if kept is not None:
                 fit = self._fit(block, kept, check_cancelled)
                 if fit is not None:
@@ -107,40 +108,37 @@ class LocalFits:
 
     def fit(self, index: int, layer: nn.Module, plan: LayerPlan) -> None:
         """Put the fitted weights into layer number ``index``, which was cut as in its plan."""
-        for block in (2 * index, 2 * index + 1):
+        for block in blocks_of_layer(index):
             kept = self._kept(block, plan)
             fit = None if kept is None else self._found[block][kept]
             if fit is not None:
                 put(self._architecture, layer, block, fit)
 
-    def order(self, block: int) -> Leaving:
+    def order(self, block: Block) -> Leaving:
         """The order in which the heads or neurons of a block leave."""
         if block not in self._orders:
             whole = self._whole(block)
-            self._orders[block] = leaving_order(whole.weight, whole.covariance, self._units(block))
+            self._orders[block] = leaving_order(whole.weight, whole.covariance, block.size(self._dimensions))
         return self._orders[block]
 
-    def _units(self, block: int) -> int:
-        return self._dimensions.intermediate_size if block % 2 else self._dimensions.heads
-
-    def _kept(self, block: int, plan: LayerPlan) -> tuple[int, ...] | None:
+    def _kept(self, block: Block, plan: LayerPlan) -> tuple[int, ...] | None:
         """The units that are kept of a block; None if it is whole, or removed together with its bias."""
-        is_there, kept = (plan.ffn, tuple(kept_neurons(plan))) if block % 2 else (plan.attention, plan.heads)
-        return kept if is_there and len(kept) < self._units(block) else None
+        kept = tuple(block.units_in(plan))
+        return kept if block.is_kept_in(plan) and len(kept) < block.size(self._dimensions) else None
 
-    def _fit(self, block: int, kept: tuple[int, ...], check_cancelled: Callable[[], None]) -> BlockFit | None:
+    def _fit(self, block: Block, kept: tuple[int, ...], check_cancelled: Callable[[], None]) -> BlockFit | None:
         found = self._found.setdefault(block, OrderedDict())
         if kept not in found:
-            found[kept] = self._whole(block, check_cancelled).fit(kept, self._units(block))
+            found[kept] = self._whole(block, check_cancelled).fit(kept, block.size(self._dimensions))
         found.move_to_end(kept)
         while len(found) > KEPT:
             found.popitem(last=False)
         return found[kept]
 
-    def _whole(self, block: int, check_cancelled: Callable[[], None] = lambda: None) -> WholeBlock:
+    def _whole(self, block: Block, check_cancelled: Callable[[], None] = lambda: None) -> WholeBlock:
         if self._files is None:
             self._files = self._measure(check_cancelled)
-        whole = torch.load(self._files / str(block), weights_only=False, map_location=self._model.device)
+        whole = torch.load(self._files / str(block.number), weights_only=False, map_location=self._model.device)
         assert isinstance(whole, WholeBlock), "it was written here"
         return whole
 
@@ -149,14 +147,8 @@ class LocalFits:
         files = Path(tempfile.mkdtemp(prefix="axformer-sums-"))
         weakref.finalize(self, shutil.rmtree, files, ignore_errors=True)
         teacher = Blockwise(self._model, self._architecture, self._samples, Plan.full(self._dimensions))
-        for block in range(2 * self._dimensions.layers):
+        for block in all_blocks(self._dimensions.layers):
             check_cancelled()
-            torch.save(WholeBlock.before(teacher), files / str(block))
+            torch.save(WholeBlock.before(teacher), files / str(block.number))
             teacher.advance()
         return files
-
-
-def columns_of(units: Sequence[int], width: int) -> Tensor:
-    """The columns of an output projection that belong to units, ``width`` to each."""
-    first = torch.tensor(units, dtype=torch.long) * width
-    return (first[:, None] + torch.arange(width)).flatten()

@@ -10,9 +10,9 @@ from axformer.intake.dataset import DataSet
 from axformer.plan.plan import Plan
 from axformer.repair.recovery import Origin
 from axformer.repair.refit import Fits
-from axformer.repair.settings import FIXED_MASKS, FinetuneSettings, check_trainable
 from axformer.repair.teacher import for_teacher
-from axformer.repair.training import Training
+from axformer.repair.training import FIXED_MASKS, Training, check_trainable
+from axformer.wire.finetuning import FinetuneSettings
 
 SETTINGS = FinetuneSettings(teacher=True, teacher_weight=1.0, learning_rate=5e-5, dropout=False)
 """Without dropout predictions come closer to the teacher's in few steps (docs/compress.md)."""
@@ -29,7 +29,7 @@ def polish_training(calibration: DataSet, checkpoint: Checkpoint, config: RunCon
     Raises:
         ConfigError: models of this task, or on this device, cannot be trained here.
     """
-    task, epochs = checkpoint.task.name, config.polish_epochs
+    task, epochs = checkpoint.task.name, config.needs.polish
     if task in FIXED_MASKS:
         raise ConfigError(
             f"polish={epochs}: models of the task '{task}' cannot be trained here, since their data is encoded with fixed "

@@ -13,6 +13,7 @@ from torch.nn import functional
 
 from axformer.architectures.base import Architecture, BlockWeights
 from axformer.data.batches import Batch, Samples
+from axformer.plan.blocks import Block, all_blocks, blocks_of_layer
 from axformer.plan.plan import LayerPlan, Plan
 from axformer.repair.blockwise import Blockwise
 from axformer.repair.least_squares import Fit, Sums, refit
@@ -36,8 +37,8 @@ class BlockFit:
     """Number of tokens in the fit."""
 
 
-Refit = Mapping[int, BlockFit]
-"""Fits by the number of the block; unchanged blocks have none."""
+Refit = Mapping[Block, BlockFit]
+"""The fits of blocks; unchanged blocks have none."""
 
 
 class Fits(Protocol):
@@ -62,7 +63,7 @@ class Solver(Protocol):
     def __call__(self, weight: Tensor, fitting: Sums, checking: Sums, *, has_bias: bool) -> Fit: ...
 
 
-def solved_by_refit(block: int) -> Solver:  # noqa: ARG001 - the same for every block
+def solved_by_refit(block: Block) -> Solver:  # noqa: ARG001 - the same for every block
     """The default solver of every block."""
     return refit
 
@@ -111,31 +112,31 @@ def refit_plan(
     samples: Samples,
     plan: Plan,
     check_cancelled: Callable[[], None] = lambda: None,
-    solver_of: Callable[[int], Solver] = solved_by_refit,
+    solver_of: Callable[[Block], Solver] = solved_by_refit,
 ) -> Refit:
     """Fit the remaining weights of a whole, prepared model under a plan. The model itself is not changed.
 
     Args:
         samples: calibration data; its labels are not used.
         check_cancelled: called between blocks; an exception from it ends the refit.
-        solver_of: returns the solver of a block by its number.
+        solver_of: returns the solver of a block.
     """
     full = Plan.full(architecture.dimensions(model.config))
-    found: dict[int, BlockFit] = {}
+    found: dict[Block, BlockFit] = {}
 
     def put_found(index: int, layer: nn.Module, _: LayerPlan) -> None:
-        for block in (2 * index, 2 * index + 1):
+        for block in blocks_of_layer(index):
             if block in found:
                 put(architecture, layer, block, found[block])
 
     teacher = Blockwise(model, architecture, samples, full)
     student = Blockwise(model, architecture, samples, plan, put_found)
     is_changed = False
-    for block in range(2 * len(plan.layers)):
+    for block in all_blocks(len(plan.layers)):
         check_cancelled()
-        before, after = full.layers[block // 2], plan.layers[block // 2]
-        is_cut = part_of(before, block) != part_of(after, block)
-        if (is_changed or is_cut) and _is_kept(after, block):
+        before, after = full.layers[block.layer], plan.layers[block.layer]
+        is_cut = block.part_of(before) != block.part_of(after)
+        if (is_changed or is_cut) and block.is_kept_in(after):
             fit = _fit_block(teacher, student, after, solver_of(block))
             if fit is not None:
                 found[block] = fit
@@ -154,16 +155,16 @@ def apply_refit(model: Any, architecture: Architecture, plan: Plan, fits: Refit)
     """Put fitted weights into a model in place. The model was cut as in the plan."""
     layers = architecture.layers(model)
     for block, fit in of_remaining(fits, plan).items():
-        put(architecture, layers[block // 2], block, fit)
+        put(architecture, layers[block.layer], block, fit)
 
 
 def of_remaining(fits: Refit, plan: Plan) -> Refit:
-    """The fits of a plan by the numbers that blocks have once the dropped layers were taken out."""
+    """The fits of a plan by the blocks of the model from which the dropped layers were taken out."""
     places = {index: place for place, index in enumerate(plan.remaining)}
-    return {2 * places[block // 2] + block % 2: fit for block, fit in fits.items()}
+    return {Block(places[block.layer], block.kind): fit for block, fit in fits.items()}
 
 
-def put(architecture: Architecture, layer: nn.Module, block: int, fit: BlockFit) -> None:
+def put(architecture: Architecture, layer: nn.Module, block: Block, fit: BlockFit) -> None:
     """Put copies of fitted weights into one block of a layer that was cut as in its plan; a training may change them there."""
     layout = architecture.layout(block)
     if fit.weight is None:
@@ -188,11 +189,6 @@ def shaped_like(matrix: Tensor, weights: BlockWeights) -> Tensor:
     if weights.output.axis == 0:
         return matrix.T.contiguous()
     return matrix.view(len(matrix), -1, *weights.output.parameter.shape[2:])
-
-
-def part_of(plan: LayerPlan, block: int) -> tuple[object, ...]:
-    """The part of a layer's plan that concerns one of its blocks."""
-    return (plan.ffn, plan.neurons) if block % 2 else (plan.attention, plan.heads, plan.hard_attention)
 
 
 class Calibration:
@@ -233,7 +229,7 @@ def block_fit(fit: Fit, tokens: int) -> BlockFit:
 
 def _fit_block(teacher: Blockwise, student: Blockwise, plan: LayerPlan, solver: Solver) -> BlockFit | None:
     """Fit the current block of both walks; None if no column is left and there is no bias to fit."""
-    wanted, has_units = teacher.weights, bool(plan.neurons if student.block % 2 else plan.heads)
+    wanted, has_units = teacher.weights, bool(student.block.units_in(plan))
     has_bias = wanted.bias is not None
     if not has_units and not has_bias:
         return None
@@ -246,10 +242,6 @@ def _fit_block(teacher: Blockwise, student: Blockwise, plan: LayerPlan, solver: 
     old = matrix_of(student.weights) if has_units else matrix[:, :0]
     fit = solver(old, calibration.fitting, calibration.checking, has_bias=has_bias)
     return block_fit(fit, calibration.fitting.count + calibration.checking.count)
-
-
-def _is_kept(plan: LayerPlan, block: int) -> bool:
-    return plan.ffn if block % 2 else plan.attention
 
 
 def _blocks(architecture: Architecture, layer: nn.Module) -> tuple[BlockWeights, BlockWeights]:

@@ -8,6 +8,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from axformer.errors import PlanError
+from axformer.plan.blocks import Block
 from axformer.repair.refit import BlockFit, Refit
 
 REPAIR_NAME = "repair.safetensors"
@@ -21,10 +22,10 @@ def write_refit(fits: Refit, directory: Path) -> None:
     tensors: dict[str, Tensor] = {}
     for block, fit in fits.items():
         if fit.weight is not None:
-            tensors[f"{block}.weight"] = fit.weight.contiguous().cpu()
+            tensors[f"{block.number}.weight"] = fit.weight.contiguous().cpu()
         if fit.bias is not None:
-            tensors[f"{block}.bias"] = fit.bias.contiguous().cpu()
-    blocks = {str(block): {"ridge": fit.ridge, "tokens": fit.tokens} for block, fit in fits.items()}
+            tensors[f"{block.number}.bias"] = fit.bias.contiguous().cpu()
+    blocks = {str(block.number): {"ridge": fit.ridge, "tokens": fit.tokens} for block, fit in fits.items()}
     # One entry, since entries are written in no fixed order and the same refit must give the same bytes.
     save_file(tensors, directory / REPAIR_NAME, {_ABOUT: json.dumps({"format": _FORMAT, "blocks": blocks})})
 
@@ -48,10 +49,10 @@ def read_refit(directory: Path) -> Refit:
         if about["format"] != _FORMAT:
             raise PlanError(f"'{file}' is of format '{about['format']}', not '{_FORMAT}'")
         return {
-            int(block): BlockFit(
-                tensors.get(f"{block}.weight"), tensors.get(f"{block}.bias"), fit["ridge"], fit["tokens"]
+            Block.at(int(number)): BlockFit(
+                tensors.get(f"{number}.weight"), tensors.get(f"{number}.bias"), fit["ridge"], fit["tokens"]
             )
-            for block, fit in about["blocks"].items()
+            for number, fit in about["blocks"].items()
         }
     except (OSError, SafetensorError, KeyError, ValueError, TypeError) as error:
         raise PlanError(f"the fitted weights of this plan, '{file}', cannot be read: {error}") from None

@@ -12,7 +12,7 @@ from axformer.data.batches import batched
 from axformer.data.encoding import Encoded
 from axformer.data.rows import Rows
 from axformer.devices import batch_tokens_of
-from axformer.evaluation.plain import predict
+from axformer.errors import ConfigError
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.model.number_format import cast, computing_in
@@ -21,13 +21,15 @@ from axformer.repair.base import Repaired
 from axformer.repair.finetune import Lesson, finetune
 from axformer.repair.freezing import frozen
 from axformer.repair.losses import Course
-from axformer.repair.settings import FinetuneSettings
 from axformer.repair.teacher import Objective, TaskLoss, Taught
-from axformer.scores.sets import Sets, scores_of
+from axformer.scores.measured import Sets, measure, measure_sets, scores_of
 from axformer.surroundings import Surroundings
 from axformer.wire.data_summary import DataSummary
+from axformer.wire.finetuning import FinetuneSettings
 from axformer.wire.report import Finetuning, Scores
 
+FIXED_MASKS = frozenset({"masked_lm"})
+"""Tasks whose data masks the same tokens every time: a model would memorise these tokens instead of learning to predict."""
 _DECIDES_WEIGHTS = ("torch", "transformers", "accelerate", "axformer")
 """Packages whose versions a training must have begun with to be continued."""
 
@@ -56,7 +58,7 @@ class Training:
     ) -> Repaired:
         """Train a compact model in place, in float32. Before that, it is measured in the checkpoint's number format."""
         with computing_in(model, checkpoint.dtype):
-            before = scores_of(model, checkpoint.task, sets)
+            before = scores_of(measure_sets(model, checkpoint.task, sets))
         course = train(model, checkpoint, plan, self, deciding, surroundings)
         return Repaired(cast(model, checkpoint.dtype), record_of(self, course, before))
 
@@ -156,4 +158,22 @@ def _objective(
 
 def loss_on(model: Any, checkpoint: Checkpoint, deciding: DataSet) -> float:
     """The mean loss of a model on the deciding rows, as in the pass."""
-    return float(deciding.samples.per_sample(predict(model, checkpoint.task, deciding.samples).losses).mean())
+    return float(measure(model, checkpoint.task, deciding.samples).losses.mean())
+
+
+def check_trainable(task: str, device: str) -> None:
+    """Check that a task's data, as the library encodes it, is suitable for training, and that Trainer can use the device.
+
+    Raises:
+        ConfigError: the data is not suitable, or the device is not the first GPU, which is the only one that Trainer uses.
+    """
+    kind, _, index = device.partition(":")
+    if kind == "cuda" and index not in ("", "0"):
+        raise ConfigError(
+            f"device '{device}': fine-tuning computes on the first GPU only; use cuda:0 with CUDA_VISIBLE_DEVICES={index}"
+        )
+    if task in FIXED_MASKS:
+        raise ConfigError(
+            f"models of the task '{task}' cannot be fine-tuned here: their data is encoded with fixed masks, which are for "
+            "measuring; leave finetune and train out, and train the finished model with a new mask each epoch"
+        )

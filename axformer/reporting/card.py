@@ -2,27 +2,28 @@
 
 from typing import Any
 
-from axformer.config import DEFAULT_METHOD, defaults_beside, method_of, trains_path, why_applied_otherwise
+from axformer.config import config_class, defaults_beside
 from axformer.drawing.curve import describe_path
 from axformer.drawing.picture import describe_plan
 from axformer.plan.elements import Dimensions, parse
 from axformer.plan.plan import Plan, PlanFile
 from axformer.reporting.card_forms import Loading, forms_legend, forms_table, loading_forms
 from axformer.reporting.card_metadata import metadata, name_of_data, name_of_model
-from axformer.reporting.card_tables import MOST_NAMED, before_and_after, by_layer, in_int8, orders_table, path_table
+from axformer.reporting.card_tables import MOST_NAMED, before_and_after, by_layer, in_int8, path_table, without_removal
 from axformer.reporting.deploy_table import deployables
 from axformer.reporting.findings import limit_of
-from axformer.reporting.first_look import first_look_of
-from axformer.reporting.latency import without_removal
-from axformer.reporting.rendering import passage, render
-from axformer.reporting.sources import PAPER
+from axformer.reporting.look import first_look_of
+from axformer.reporting.rendering import passage, passage_from, render
 from axformer.reporting.table import Table
-from axformer.scores.confidence import CONFIDENCE, first_metric
-from axformer.wire.metrics import LOWER_IS_BETTER
+from axformer.scores.confidence import CONFIDENCE
+from axformer.wire.metrics import LOWER_IS_BETTER, first_metric
 from axformer.wire.report import Report
+from axformer.wire.run import IN_MEMORY, Run, command
 from axformer.wire.verdicts import Judgement
 
 CARD = "README.md"
+PAPER = "Nagarajan et al., AxFormer, 2022, Algorithm 1"
+"""The source of the method."""
 _MOST_CLASSES = 12
 """Classes that the summary names."""
 _UNNAMED = "–"
@@ -38,7 +39,7 @@ PICTURE = "plan.svg"
 """File name of the plan's picture, which lies next to the card."""
 
 
-def write_card(report: Report, plan: PlanFile, dimensions: Dimensions, loading: Loading) -> str:
+def write_card(report: Report, plan: PlanFile, dimensions: Dimensions, loading: Loading, run: Run | None = None) -> str:
     """Render the model card as Markdown, with the metadata that model hubs read."""
     values, default = shown(report, plan.plan, dimensions, loading), defaults_beside(report.config)
     assert values["first_look"] is not None, "new reports have it"
@@ -47,12 +48,12 @@ def write_card(report: Report, plan: PlanFile, dimensions: Dimensions, loading: 
         **values,
         metadata=metadata(report, loading),
         limit=limit_of(report),
-        nothing_met=passage("nothing_met", report.config, method_of(report.config) == DEFAULT_METHOD),
+        nothing_met=passage_from(config_class(report.config).about.nothing_met, config=report.config),
         loading=loading,
+        command=None if run is None or run.checkpoint.uri == IN_MEMORY else command(run),
         source=plan.source,
         layers=len(plan.layers),
         classes=_classes(report),
-        data=_data(report),
         curve_in_words=describe_path(report.path),
         removed=[element.label for element in sorted(map(parse, report.removed), key=lambda element: element.layer)],
         knobs=[(name, value) for name, value in report.config.items() if value != default[name]],
@@ -62,12 +63,11 @@ def write_card(report: Report, plan: PlanFile, dimensions: Dimensions, loading: 
 def shown(report: Report, plan: Plan, dimensions: Dimensions, loading: Loading) -> dict[str, Any]:
     """The values that the templates of card and page share, by name."""
     assert report.finding is not None, "new reports have one"
-    method = method_of(report.config)
     return {
         "report": report,
         "title": _title(report),
         "name": name_of_model(report),
-        "made": " ".join([_made(report, method), *_of_new_head(report)]),
+        "made": " ".join([_made(report), *_of_new_head(report)]),
         "by_layer": by_layer(plan, dimensions) if len(report.removed) > MOST_NAMED else None,
         "finding": report.finding,
         "is_bad": report.finding.verdict in (Judgement.NO_RELIABLE_GAIN, Judgement.LOSS),
@@ -80,7 +80,6 @@ def shown(report: Report, plan: Plan, dimensions: Dimensions, loading: Loading) 
         "latency": _latency(report),
         "encoder": passage("encoder"),
         "int8": None if report.int8 is None else in_int8(report.int8),
-        "orders": None if report.orders is None else orders_table(report),
         "path_in_words": _path(report),
         "path": path_table(report),
         "latency_of_a_point": passage("latency_of_a_point"),
@@ -88,14 +87,17 @@ def shown(report: Report, plan: Plan, dimensions: Dimensions, loading: Loading) 
         "forms": forms_table(report),
         "forms_legend": forms_legend(report),
         "loading_forms": loading_forms(report, loading),
+        "data": _data(report),
         "limits": _limits(report),
     }
 
 
-def _made(report: Report, method: str) -> str:
+def _made(report: Report) -> str:
     """How the model was made from the untouched one."""
     is_unchanged = not report.removed and not report.hard_attention and report.finetune is None
-    return passage("made_unchanged") if is_unchanged else passage(f"made_{method}", report, PAPER)
+    if is_unchanged:
+        return passage("made_unchanged")
+    return passage_from(config_class(report.config).about.made, report=report, paper=PAPER)
 
 
 def _of_new_head(report: Report) -> list[str]:
@@ -150,10 +152,11 @@ def _path(report: Report) -> str | None:
         return None
     confirming = report.data.get("confirming")
     metric = "" if report.base.confirming is None else first_metric(report.base.confirming).replace("_", " ")
-    best = _best_seen(report) if method_of(report.config) == "rank" else None
-    is_trained = trains_path(report.config) and _has_train(report)
+    method = config_class(report.config)
+    best = _best_seen(report) if method.about.reports_best else None
+    is_trained = method.trains_path(report.config) and _has_train(report)
     is_otherwise = is_trained or report.config.get("polish")
-    other = why_applied_otherwise(report.config, has_new_head=report.head is not None) if is_otherwise else None
+    other = method.applied_otherwise(report.config, has_new_head=report.head is not None) if is_otherwise else None
     return passage("path", report, confirming, metric, report.certificate, limit_of(report), best, is_trained, other)
 
 

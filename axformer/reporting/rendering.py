@@ -17,6 +17,8 @@ _TEMPLATES = Environment(
     lstrip_blocks=True,
     keep_trailing_newline=True,
 )
+_MACROS = '{% from "words.jinja" import trained, condition, helped, fitted_to_whole %}'
+"""What the passages of a method may use (:class:`axformer.config.about.About`)."""
 _PASSAGES = _TEMPLATES.get_template("words.jinja").module
 
 
@@ -36,3 +38,8 @@ def render(template: str, **values: Any) -> str:
 def passage(name: str, *values: Any) -> str:
     """Render a passage of ``words.jinja`` on one line."""
     return " ".join(str(getattr(_PASSAGES, name)(*values)).split())
+
+
+def passage_from(source: str, **values: Any) -> str:
+    """Render a passage that is not in ``words.jinja`` itself but uses its macros, on one line."""
+    return " ".join(_TEMPLATES.from_string(_MACROS + source).render(**values).split())

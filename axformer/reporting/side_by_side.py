@@ -6,14 +6,11 @@ from axformer.drawing.forms import FormMark, FormSeries, forms_chart
 from axformer.drawing.svg import WIDTH
 from axformer.errors import InputError
 from axformer.reporting.deploy_table import Deployable, Deployables
-from axformer.wire.groups import GroupRow
-from axformer.wire.metrics import LOWER_IS_BETTER, first_metric
+from axformer.wire.metrics import LOWER_IS_BETTER
 
 Named = tuple[str, Deployables]
 """What can be deployed of a result, and the result's name."""
 TITLE = "What each result costs, and how fast it is"
-DATA = {"test": "held-out", "confirming": "confirming", "validation": "validation"}
-"""Kinds of rows that changes are shown for, the least biased first, and their names for people."""
 
 
 def side_by_side(results: Sequence[Named], width: int = WIDTH) -> str:
@@ -36,30 +33,6 @@ def side_by_side(results: Sequence[Named], width: int = WIDTH) -> str:
         raise InputError("no form of these results has both a metric and a speed")
     ((metric, data),) = kinds
     return forms_chart(TITLE, _axis(metric, data), 0.0, series, width)
-
-
-def side_by_side_in_group(name: str, rows: Sequence[GroupRow], width: int = WIDTH) -> str:
-    """The SVG text of the settings of a group on one of its sets: means over checkpoints and seeds, PyTorch's speed.
-
-    Args:
-        name: prefix of the picture's ids.
-        rows: the group's rows of one set.
-        width: units of the picture.
-
-    Raises:
-        InputError: no setting has both a change and a speed yet, or there are too many settings.
-    """
-    data = next((data for data in DATA if any(data in row.changes for row in rows)), "")
-    metric = first_metric(name for row in rows for name in row.changes.get(data, {}))
-    marks = [
-        FormMark(row.setting, row.latency.mean, _gain(metric, change.mean), _gains(metric, change.interval))
-        for row in rows
-        if row.latency is not None and (change := row.changes.get(data, {}).get(metric)) is not None
-    ]
-    if not marks:
-        raise InputError("no job of this set has succeeded with a measured speed yet")
-    series = [FormSeries(one.name, [one]) for one in marks]
-    return forms_chart(TITLE, _axis(metric, DATA[data]), 0.0, series, width, name=name)
 
 
 def _axis(metric: str, data: str) -> str:

@@ -2,19 +2,57 @@
 
 The search never sees the confirming rows. The certificate holds for the model as it was measured on them. The models of a path
 are tested in its order, in which each is smaller than the one before. An order by figures on the deciding rows (Pareto Testing,
-Laufer-Goldshtein and others, 2023) begins too often with a model that fails (``docs/certificate.md``).
+Laufer-Goldshtein and others, 2023) begins too often with a model that fails (``docs/statistics.md``).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from axformer.scores.confidence import CONFIDENCE
-from axformer.scores.fixed_sequence import in_sequence
 from axformer.scores.paired_tests import ALPHA
 from axformer.scores.task_tests import paired_test
 from axformer.tasks.base import Task
 from axformer.wire.verdicts import Certificate
+
+
+@dataclass(frozen=True)
+class Tested:
+    """The models that were tested."""
+
+    indices: tuple[int, ...]
+    """In the order of their tests. The last one failed, unless all passed."""
+    p_values: tuple[float, ...]
+    passed: int
+    """How many passed, counted from the first."""
+
+    def cheapest(self, costs: Sequence[float]) -> int | None:
+        """Index of the cheapest model that passed, of equal ones the last tested; None if none passed.
+
+        Args:
+            costs: the cost of every model by its index.
+        """
+        return min(reversed(self.indices[: self.passed]), key=lambda index: costs[index], default=None)
+
+
+def in_sequence(order: Sequence[int], p_value: Callable[[int], float], alpha: float) -> Tested:
+    """Test one model after another, up to the first that fails, on rows that did not determine the order.
+
+    The order is fixed before the confirming rows are seen, so each test may use the whole 5 %; the first failure ends the
+    sequence (Maurer, Hothorn and Lehmacher, 1995).
+
+    Args:
+        order: indices of the models.
+        p_value: computes a model's p-value from its index; not called after the first failure.
+        alpha: the largest p-value that passes.
+    """
+    p_values: list[float] = []
+    for index in order:
+        p_values.append(p_value(index))
+        if not p_values[-1] <= alpha:
+            return Tested(tuple(order[: len(p_values)]), tuple(p_values), len(p_values) - 1)
+    return Tested(tuple(order), tuple(p_values), len(p_values))
 
 
 def certify(
@@ -23,8 +61,6 @@ def certify(
     points: float,
     seqs: Sequence[int],
     costs: Sequence[float],
-    *,
-    passes: int = 1,
 ) -> tuple[int, Certificate]:
     """Choose the cheapest model that can be certified, and write its certificate.
 
@@ -34,18 +70,16 @@ def certify(
         points: how far the metric may fall, in hundredths.
         seqs: the trial that led to each model.
         costs: the cost of each model, in any unit.
-        passes: number of passes, each with its own choice; they share the 5 %.
 
     Returns:
         The index of the model that is kept, and its certificate.
     """
     test = paired_test(confirming[0], task, points)
     order = range(1, len(costs))
-    tested = in_sequence(order, lambda index: test.p_value(confirming[index]), ALPHA / passes)
+    tested = in_sequence(order, lambda index: test.p_value(confirming[index]), ALPHA)
     kept = tested.cheapest(costs) or 0
-    adjusted = [min(1.0, passes * p_value) for p_value in tested.p_values]
-    reason = _why_no_more(order, [seqs[index] for index in tested.indices], adjusted, tested.passed)
-    p_value_of = dict(zip(tested.indices, adjusted, strict=True))
+    reason = _why_no_more(order, [seqs[index] for index in tested.indices], tested.p_values, tested.passed)
+    p_value_of = dict(zip(tested.indices, tested.p_values, strict=True))
     certificate = Certificate(
         points=points,
         level=CONFIDENCE,

@@ -1,9 +1,15 @@
 """Settings of the training after a pass, and its losses."""
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+
+from axformer.config import METHODS
+from axformer.config.nearest import or_all
+from axformer.errors import ConfigError
+from axformer.wire.heads import HEAD_DEFAULTS, NewHead
 
 LOWER = "lower:"
 """The beginning of a value of ``freeze`` that counts layers from the bottom."""
@@ -96,3 +102,84 @@ class LossPoint(BaseModel):
     deciding: float | None = Field(
         default=None, allow_inf_nan=False, description="Loss on the deciding rows; null within an epoch."
     )
+
+
+_OF_TEACHERS = ("teacher_weight", "temperature", "hidden_weight")
+"""Settings that mean nothing without a teacher."""
+
+
+def make_settings(values: Mapping[str, Any], defaults: Mapping[str, Any] | None = None) -> FinetuneSettings:
+    """Make settings from values by name.
+
+    Args:
+        values: the settings that are given.
+        defaults: the method's own defaults; the others are those of :class:`FinetuneSettings`.
+
+    Raises:
+        ConfigError: a setting is unknown, a value is out of range, or two settings contradict each other.
+    """
+    try:
+        settings = FinetuneSettings(**{**(defaults or {}), **values})
+    except ValidationError as error:
+        raise ConfigError(refused_setting(error.errors()[0])) from None
+    idle = [name for name in _OF_TEACHERS if name in values and values[name] != getattr(FinetuneSettings(), name)]
+    if idle and not settings.teacher:
+        raise ConfigError(
+            f"finetune {idle[0]}={values[idle[0]]!r} says how to learn from a teacher; set teacher=true too"
+        )
+    return settings
+
+
+def refused_setting(item: Mapping[str, Any]) -> str:
+    """Say what is wrong with a setting.
+
+    Args:
+        item: of ``ValidationError.errors()``; the last part of its place is the setting's name.
+    """
+    name, known = item["loc"][-1], FinetuneSettings.model_fields
+    if item["type"] == "extra_forbidden":
+        return f"finetune '{name}' is unknown; {or_all(name, known, 'the settings are')}"
+    return f"finetune {name}={item['input']!r}: {item['msg']}; the settings are {', '.join(known)}"
+
+
+def completed(settings: FinetuneSettings | None, defaults: Mapping[str, Any]) -> FinetuneSettings:
+    """The same settings with a method's defaults for those that were not given.
+
+    Raises:
+        ConfigError: two settings contradict each other.
+    """
+    return make_settings({} if settings is None else settings.model_dump(exclude_unset=True), defaults)
+
+
+def defaults_of(method: str, head: NewHead | None) -> Mapping[str, Any]:
+    """A run's own defaults of the settings: those of a new head where there is one, else those of its method."""
+    if head is not None:
+        return HEAD_DEFAULTS
+    return METHODS[method].about.finetune_defaults if method in METHODS else {}
+
+
+def check_head(new: NewHead, settings: FinetuneSettings, *, has_train: bool, is_taught_too: bool = False) -> None:
+    """Check that a new head can be trained.
+
+    Args:
+        new: the head.
+        settings: of the trainings.
+        has_train: whether there are training rows.
+        is_taught_too: whether a teacher would teach in the training of the head itself.
+
+    Raises:
+        ConfigError: there are no training rows, or their labels would not be looked at.
+    """
+    if not has_train:
+        raise ConfigError(
+            f"head={new.task} puts an untrained head on the model, and there is no training data; give train too",
+            "head",
+        )
+    if is_taught_too and settings.teacher:
+        raise ConfigError(f"head={new.task} with teacher=true: an untrained head teaches nothing; leave teacher out")
+    if not settings.needs_labels:
+        raise ConfigError(
+            f"head={new.task} with teacher_weight=1: there is no teacher before the head is trained, which takes labels; set "
+            "teacher_weight below 1",
+            "finetune",
+        )

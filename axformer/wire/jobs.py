@@ -2,35 +2,24 @@
 
 import re
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, ConfigDict, Field, SecretStr
 
-from axformer.config import DEFAULT_PRESET, Preset
-from axformer.wire.base import LABEL_COUNT, LabelKey, LabelValue, Name, Schema, storable
+from axformer.wire.analysis import AnalysisAsked, FindingRead
+from axformer.wire.base import LABEL_COUNT, LabelKey, LabelValue, Name, Schema
 from axformer.wire.devices import Device, DeviceWord
-from axformer.wire.findings import AnalysisAsked, FindingRead
-from axformer.wire.finetuning import FinetuneSettings
 from axformer.wire.handovers import DeliverTo, HandoverRead
-from axformer.wire.heads import NewHead
 from axformer.wire.kinds import JobKind, KindWord
 from axformer.wire.queue import PlaceRead
-from axformer.wire.references import CheckpointRef, DataRef
+from axformer.wire.run import DATA, Run
 from axformer.wire.states import TERMINAL, JobState, OutcomeWord, StateWord
 from axformer.wire.steps import Step
 from axformer.wire.webhooks import Webhook
 
 PRIORITY_MOST = 100
-GOAL_LENGTH = 40
 _TOKEN_LENGTH = 500
 """Characters; those of Hugging Face have 37."""
-FormName = Literal["compact", "stock", "zeroed", "onnx", "onnx_int8"]
-"""The names of :data:`axformer.forms.kinds.KINDS`."""
-
-
-def usual_forms() -> list[FormName]:
-    """The default forms of a result: only the compact one, since others take minutes to make."""
-    return ["compact"]
 
 
 def _for_header(token: SecretStr) -> SecretStr:
@@ -43,7 +32,25 @@ HubToken = Annotated[SecretStr, AfterValidator(_for_header)]
 """Printable ASCII characters that are allowed in a header."""
 
 
-class JobCreate(Schema):
+class Posted(Schema):
+    """What is said of a job beside what it does."""
+
+    name: Name
+    """For people; need not be unique."""
+    priority: int = Field(default=0, strict=True, ge=-PRIORITY_MOST, le=PRIORITY_MOST)
+    """Jobs of higher priority go first within your team: each point counts as some minutes of waiting."""
+    device: Device = Device.ANY
+    """The device that a worker must have; ``any`` may also run on a CPU."""
+    labels: dict[LabelKey, LabelValue] = Field(default_factory=dict, max_length=LABEL_COUNT)
+    """Words to find jobs by."""
+    webhook: Webhook | None = None
+    """Receives the job's events; needs a secret of the team, see ``POST /v1/webhook-secrets``."""
+    hub_token: HubToken | None = None
+    """Your token for the model hub, used to read the job's ``hf://`` references. It is stored encrypted, never shown, sent only
+    to the hub's own host, and deleted when the job ends, so a retry reads without it."""
+
+
+class JobCreate(Posted, Run):
     """What to prune, with which data, and how."""
 
     model_config = ConfigDict(
@@ -67,46 +74,8 @@ class JobCreate(Schema):
         }
     )
 
-    name: Name
-    """For people; need not be unique."""
-    checkpoint: CheckpointRef
-    validation: DataRef
-    """The data that decides what is removed."""
-    test: DataRef | None = None
-    """Held-out data: measured before and after, never used to decide."""
-    calibrate: DataRef | None = None
-    """Data that weights are fitted on, and the order of leaving is measured on, with a method that does so; without it the rows
-    that decide. It needs no labels, and those that it has are not looked at."""
-    train: DataRef | None = None
-    """Data to train the finished model on; without it there is no training."""
-    finetune: FinetuneSettings | None = None
-    """Training settings; only with ``train``. The report also has the figures before training."""
-    head: NewHead | None = None
-    """The new head that a base model gets, whose checkpoint has none or that of a language model. It needs ``train``: the model
-    is trained with it first, and that is the untouched model of the job, which lies in the result as ``untouched/``."""
-    goal: str | None = Field(default=None, max_length=GOAL_LENGTH)
-    """What you want, in the place of a preset: ``no-worse``, ``within-points=1``, ``speedup=2``, ``fewer-layers=1`` or
-    ``as-paper``."""
-    preset: Preset = DEFAULT_PRESET
-    """The preset that the knobs start from; without it, the one that belongs to the method of ``config``."""
-    config: Annotated[dict[str, Any], AfterValidator(storable)] = Field(default_factory=dict)
-    """Knobs that differ from the preset; ``GET /v1/knobs`` lists them."""
-    priority: int = Field(default=0, strict=True, ge=-PRIORITY_MOST, le=PRIORITY_MOST)
-    """Jobs of higher priority go first within your team: each point counts as some minutes of waiting."""
-    device: Device = Device.ANY
-    """The device that a worker must have; ``any`` may also run on a CPU."""
-    forms: list[FormName] = Field(default_factory=usual_forms, min_length=1)
-    """Forms of the result. The compact one is always included, and the default. A form that cannot be made is listed with its
-    reason in the report, and the job still succeeds."""
-    labels: dict[LabelKey, LabelValue] = Field(default_factory=dict, max_length=LABEL_COUNT)
-    """Words to find jobs by."""
-    webhook: Webhook | None = None
-    """Receives the job's events; needs a secret of the team, see ``POST /v1/webhook-secrets``."""
     deliver: DeliverTo | None = None
     """Where to put the files of the result, beside keeping them here."""
-    hub_token: HubToken | None = None
-    """Your token for the model hub, used to read the job's ``hf://`` references. It is stored encrypted, never shown, sent only
-    to the hub's own host, and deleted when the job ends, so a retry reads without it."""
 
 
 class JobErrorRead(Schema):
@@ -126,7 +95,7 @@ class ProgressRead(Schema):
     """Progress of the pass."""
 
     done: int
-    """Trials done, including the base; with ``order=search`` those of all passes."""
+    """Trials done, including the base."""
     known: int
     """Trials done and known to come. It grows when a block's parts are to be tried, and falls to ``done`` if the pass stops at
     its target."""
@@ -140,16 +109,9 @@ class ProgressRead(Schema):
     min_loss: float | None = None
     """Lowest mean validation loss so far."""
     operations: int | None = None
-    """Multiplications and additions that one forward pass over the validation data takes now, counted from shapes; with
-    ``order=search`` for the running pass, and at the end for the one that was kept."""
+    """Multiplications and additions that one forward pass over the validation data takes now, counted from shapes."""
     estimated_speedup: float | None = None
     """Operations of the untouched model divided by those."""
-    pass_number: int = 1
-    """Number of the running or last pass, from 1."""
-    passes: int = 1
-    """Number of passes: six with ``order=search``, otherwise one."""
-    order: str | None = None
-    """The knob ``order`` of that pass; null for a job of an earlier version."""
     step: Step | None = None
     """What is done between two trials or after the last one, where that takes long."""
 
@@ -190,9 +152,6 @@ class ReportRead(Schema):
     """Operations of the untouched model for each of the finished one."""
     seconds: float | None = None
     """How long the pass took."""
-    orders: list[dict[str, Any]] | None = None
-    """What each order led to where ``order`` is ``search``: ``order``, ``loss``, ``trials``, ``seconds``, ``parameters``,
-    ``encoder_parameters``, and whether it was ``kept``."""
     head: dict[str, Any] | None = None
     """Where a base model got a new head: ``task``, ``labels``, and how it was trained, as in ``finetune``."""
     finetune: dict[str, Any] | None = None
@@ -224,8 +183,6 @@ class JobRead(Schema):
     kind: KindWord = JobKind.PASS
     """What is done: ``pass`` prunes a model, ``export`` hands out a model on the path of another job, ``analysis`` reports on a
     model that stays as it is."""
-    group: str | None
-    """Of a cell: the group that it was posted with."""
     exported_from: str | None
     """Of an export: the job on whose path its model lies."""
     upto: int | None
@@ -253,6 +210,10 @@ class JobRead(Schema):
     """Of an analysis: what it was asked for."""
     head: dict[str, Any] | None = None
     """The new head of a base model, ``task`` and ``labels``; null for a fine-tuned checkpoint."""
+    goal: str | None = None
+    """As posted; null where a preset was."""
+    posted: dict[str, Any] = Field(default_factory=dict)
+    """What the job does, as it was posted, without what nobody may read again."""
     preset: str
     config: dict[str, Any]
     """Every knob with its value."""
@@ -279,6 +240,12 @@ class JobRead(Schema):
     finished_at: datetime | None
     cancel_requested_at: datetime | None
     links: JobLinks
+
+    @property
+    def sources(self) -> dict[str, dict[str, Any]]:
+        """What it reads, by field."""
+        given = {part: getattr(self, part) for part in ("checkpoint", *DATA, "against")}
+        return {part: source for part, source in given.items() if source is not None}
 
     @property
     def has_ended(self) -> bool:

@@ -10,7 +10,7 @@ class JobKind(StrEnum):
     """A kind of job."""
 
     PASS = "pass"  # noqa: S105 - no password
-    """Prune a model: one pass, or with ``order=search`` one in each order."""
+    """Prune a model: one pass, or another method."""
     EXPORT = "export"
     """Hand out a model on the path of another job, without a pass of its own."""
     ANALYSIS = "analysis"

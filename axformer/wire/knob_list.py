@@ -2,9 +2,36 @@
 
 from typing import Any
 
-from axformer.config import DEFAULT_PRESET, METHODS, Preset, make_config
+from axformer.config import DEFAULT_PRESET, METHODS, Preset, config_of, make_config
 from axformer.config.axformer import PAPER_ONLY
-from axformer.wire.knobs import KnobRead, KnobsRead
+from axformer.wire.base import Schema
+
+
+class KnobRead(Schema):
+    """One knob."""
+
+    name: str
+    default: Any
+    """Its value where nothing else is said."""
+    reason: str
+    """What it does and why it has this default."""
+    accepts: dict[str, Any]
+    """Type, range and choices as JSON Schema."""
+    methods: tuple[str, ...] = ()
+    """The methods that have it."""
+    paper_only: bool = False
+    """Whether it only reproduces a row of a table of the paper, or the authors' program."""
+
+
+class KnobsRead(Schema):
+    """All knobs, and what the presets set."""
+
+    knobs: list[KnobRead]
+    presets: dict[str, dict[str, Any]]
+    """Every knob with its value, by preset."""
+    default_preset: Preset
+    """That of a job which names none."""
+
 
 _OWN = "method"
 """The knob that names the method itself."""
@@ -14,7 +41,7 @@ def list_knobs() -> KnobsRead:
     """All knobs and presets; a knob of several methods is listed once, as in the first of them."""
     knobs: dict[str, KnobRead] = {}
     for method, config in METHODS.items():
-        schema, defaults = config.model_json_schema(), config().model_dump(mode="json")
+        schema, defaults = config.model_json_schema(), config_of({_OWN: method}).model_dump(mode="json")
         definitions = schema.get("$defs", {})
         for name, about in schema["properties"].items():
             if name in knobs:

@@ -163,26 +163,6 @@ class FormReport(BaseModel):
     )
 
 
-class OrderResult(BaseModel):
-    """The result of one pass of a search of orders."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    order: str
-    loss: float = Field(
-        description="Validation loss at the end of the pass, which decides between the orders; with `confirm` the loss of the "
-        "point that was kept, on the data that confirmed."
-    )
-    trials: int
-    seconds: float = Field(description="Duration of this pass, including the opening trials that all passes share.")
-    parameters: int = Field(description="Parameters of its kept model.")
-    encoder_parameters: int | None = Field(
-        default=None,
-        description="Parameters of the transformer layers; null in reports of earlier versions.",
-    )
-    kept: bool = Field(description="Whether this is the pass that was kept.")
-
-
 class PathPoint(BaseModel):
     """A model on the path of a pass. Each contains the following ones, and `axformer apply --upto SEQ` writes any of them."""
 
@@ -359,9 +339,6 @@ class Report(BaseModel):
     )
     work: Work
     refit: Refitted | None = Field(default=None, description="What was fitted, with a method that fits; else null.")
-    orders: list[OrderResult] | None = Field(
-        description="What each order led to where `order` is `search`, else null. The rest of the report is of the one kept."
-    )
     head: HeadTraining | None = Field(
         default=None,
         description="Null where the checkpoint was fine-tuned already, and in reports of earlier versions.",

@@ -78,8 +78,8 @@ class Certificate(BaseModel):
     passed: int = Field(description="Models that passed; the cheapest of them is kept.")
     kept: int = Field(description="The trial whose acceptance led to the kept model; 0 is the untouched one.")
     p_value: float | None = Field(
-        description="Of the model that is kept, times the passes that were searched where there are several; null where it is "
-        "the untouched one."
+        description="Of the model that is kept; null where it is the untouched one. A search of orders of an earlier version "
+        "counted it six times."
     )
     reason: str | None = Field(description="Why no smaller model was kept; null if every model passed.")
     before_training: bool = Field(

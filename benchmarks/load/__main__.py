@@ -12,15 +12,15 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 from pydantic import SecretStr
 
 from benchmarks.load.queue import bytes_of, fill_queue
-from benchmarks.load.report import report
-from benchmarks.load.traffic import put_load
+from benchmarks.load.traffic import Measured, put_load
 from store.embedded.postgres import start_postgres
 from store.embedded.server import running
 from store.embedded.valkey import start_valkey
@@ -30,6 +30,7 @@ from store.session import make_engine, make_sessions
 from store.settings import Settings
 from store.system.processes import LOOPBACK, free_port
 
+_PERCENTILES = (50, 95, 99)
 READY_SECONDS = 60.0
 STOP_SECONDS = 10.0
 WARM_SECONDS = 3.0
@@ -56,6 +57,27 @@ def serving(directory: Path, processes: int) -> Iterator[tuple[str, dict[str, st
         stack.add_program(Program("api", arguments, directory / "api.log", environment, STOP_SECONDS))
         stack.wait_until_ready(port, READY_SECONDS)
         yield f"http://{LOOPBACK}:{port}", environment
+
+
+def report(measured: Measured, claims: Sequence[float], sizes: Mapping[str, float], seconds: float) -> str:
+    """Milliseconds of each kind of request and of claims, and bytes of rows."""
+    everything = [value for values in measured.milliseconds.values() for value in values]
+    lines = [
+        f"{len(everything) / seconds:.0f} requests a second for {seconds:.0f} s; streams told {measured.events} events",
+        "",
+        "| ms | requests | p50 | p95 | p99 | refused |",
+        "|---|---|---|---|---|---|",
+    ]
+    for kind, values in {**dict(sorted(measured.milliseconds.items())), "all requests": everything}.items():
+        lines.append(_row(kind, values, measured.refused.get(kind, 0)))
+    lines += [_row("claim", claims, 0), "", "| table | bytes a row, with indices |", "|---|---|"]
+    lines += [f"| {table} | {size:.0f} |" for table, size in sizes.items()]
+    return "\n".join(lines)
+
+
+def _row(kind: str, values: Sequence[float], refused: int) -> str:
+    percentiles = " | ".join(f"{value:.1f}" for value in np.percentile(values, _PERCENTILES))
+    return f"| {kind} | {len(values)} | {percentiles} | {refused} |"
 
 
 def main() -> int:

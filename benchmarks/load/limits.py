@@ -14,14 +14,13 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from benchmarks.load.queue import fill_queue, long_trial
+from benchmarks.load.queue import begin, fill_queue, long_trial
 from store.embedded.postgres import start_postgres
 from store.embedded.server import running
 from store.migrate import migrate
 from store.repositories import claims, leases
 from store.session import Sessions, make_engine, make_sessions, session_scope
 from store.settings import Settings
-from store.states import JobState
 from store.tables.jobs import Job
 
 _LEASE_SECONDS = 600.0
@@ -73,9 +72,7 @@ def _claim(sessions: Sessions, worker: str) -> Job:
     with session_scope(sessions) as session:
         job = claims.claim_next(session, worker, _LEASE_SECONDS)
     assert job is not None
-    for state in (JobState.VALIDATING, JobState.RUNNING):
-        with session_scope(sessions) as session:
-            leases.set_state(session, job.id, job.fence, state)
+    begin(sessions, job)
     return job
 
 

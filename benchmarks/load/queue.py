@@ -1,17 +1,19 @@
 """A long queue of many teams, made through the store: what the load is put on."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import text
 
-from axformer.config import make_config
 from axformer.plan.trial import Phase, Trial, Verdict
+from axformer.wire.run import Run, read_run
 from store.repositories import claims, jobs, leases
 from store.repositories.jobs import NewJob
 from store.repositories.keys import create_key
 from store.repositories.teams import create_team
 from store.session import Sessions, session_scope
 from store.states import JobState
+from store.tables.jobs import Job
 
 TEAMS = 20
 JOBS_OF_A_TEAM = 100
@@ -20,7 +22,6 @@ LONG_TRACE = 50_000
 _BATCH = 5_000
 _LEASE_SECONDS = 3600.0
 _TABLES = ("jobs", "events", "outbox", "trials")
-_CONFIG = make_config("paper", {}).model_dump(mode="json")
 
 
 @dataclass(frozen=True)
@@ -50,30 +51,37 @@ def fill_queue(sessions: Sessions) -> LoadedQueue:
     return LoadedQueue(keys, queued, (long, keys[0]))
 
 
+def spec_of(run: Run) -> dict[str, Any]:
+    """What the API stores of a run."""
+    return run.settled().model_dump(mode="json") | {"run": run.given()}
+
+
+_REFERENCES = {"checkpoint": "hf://acme/bert-base-uncased-finetuned", "validation": "s3://acme/validation.jsonl"}
+_SPEC = spec_of(read_run({**_REFERENCES, "preset": "paper"}))
+
+
 def new_job(team_id: str, name: str) -> NewJob:
     """A job as the API makes it."""
-    return NewJob(
-        team_id=team_id,
-        name=name,
-        checkpoint={"uri": "hf://acme/bert-base-uncased-finetuned"},
-        validation={"uri": "s3://acme/validation.jsonl"},
-        preset="paper",
-        config=_CONFIG,
-        labels={"project": "load"},
-    )
+    return NewJob(team_id=team_id, name=name, spec=_SPEC, labels={"project": "load"})
 
 
 def write_long_trace(sessions: Sessions, job_id: str) -> None:
     """Claim the only queued job and write its trials."""
     with session_scope(sessions) as session:
         job = claims.claim_next(session, "load:0", _LEASE_SECONDS)
-        assert job is not None
-        assert job.id == job_id
-        for state in (JobState.VALIDATING, JobState.RUNNING):
-            leases.set_state(session, job_id, job.fence, state)
+    assert job is not None
+    assert job.id == job_id
+    begin(sessions, job)
     for first in range(0, LONG_TRACE, _BATCH):
         with session_scope(sessions) as session:
             leases.add_trials(session, job_id, job.fence, [long_trial(seq) for seq in range(first, first + _BATCH)], {})
+
+
+def begin(sessions: Sessions, job: Job) -> None:
+    """Take a claimed job to where its trials begin."""
+    for state in (JobState.VALIDATING, JobState.RUNNING):
+        with session_scope(sessions) as session:
+            leases.set_state(session, job.id, job.fence, state)
 
 
 def bytes_of(sessions: Sessions) -> dict[str, float]:

@@ -9,11 +9,10 @@ import sys
 import time
 
 from axformer.plan.trial import Trial
-from benchmarks.load.queue import long_trial
+from benchmarks.load.queue import begin, long_trial
 from store.repositories import claims, leases
 from store.session import Sessions, make_engine, make_sessions, session_scope
 from store.settings import Settings
-from store.states import JobState
 from store.tables.jobs import Job
 
 WORKERS = 4
@@ -38,18 +37,12 @@ def play(sessions: Sessions, seconds: float) -> list[float]:
             claimed = claims.claim_next(session, "load:1", _LEASE_SECONDS)
         taken.append((time.perf_counter() - asked) * 1000)
         if claimed is not None:
-            _begin(sessions, claimed)
+            begin(sessions, claimed)
             held.append(claimed)
         for job in held:
             _write(sessions, job, int(now - begun))
         time.sleep(max(0.0, _ROUND_SECONDS - (time.monotonic() - now)))
     return taken
-
-
-def _begin(sessions: Sessions, job: Job) -> None:
-    for state in (JobState.VALIDATING, JobState.RUNNING):
-        with session_scope(sessions) as session:
-            leases.set_state(session, job.id, job.fence, state)
 
 
 def _write(sessions: Sessions, job: Job, number: int) -> None:

@@ -1,16 +1,7 @@
-"""Every set by name, and the program that prepares them.
-
-    python -m benchmarks.sets.catalog --source SOURCES --output DIR [--only NAME ...]
-
-writes ``DIR/NAME/train.jsonl``, ``validation.jsonl`` and ``test.jsonl``. ``SOURCES`` holds the public sets that
-``benchmarks/sets`` reads, such as ``SOURCES/CoLA/train.jsonl``; large ones are gzipped.
-"""
+"""Every set by name, each made from the directory of the public sets, such as ``SOURCES/CoLA/train.jsonl``."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from benchmarks.sets.parts import Parts
 from benchmarks.sets.reading import questions, sentences
@@ -32,21 +23,3 @@ SETS: Mapping[str, Callable[[Path], Parts]] = {
     "squad": questions,
     "squad-sentences": sentences,
 }
-
-
-def main(
-    source: Annotated[Path, typer.Option(help="directory of the public sets")],
-    output: Annotated[Path, typer.Option(help="directory for the prepared sets")],
-    only: Annotated[list[str] | None, typer.Option(help="a set to prepare; may be repeated")] = None,
-) -> None:
-    """Prepare the sets."""
-    for name in only or SETS:
-        if name not in SETS:
-            raise typer.BadParameter(f"set '{name}' is unknown; there are {', '.join(SETS)}")
-        parts = SETS[name](source)
-        parts.write(output / name)
-        print(f"{name}: {parts.sizes}")
-
-
-if __name__ == "__main__":
-    typer.run(main)

@@ -1,12 +1,17 @@
-"""The three parts of a data set, and how they are drawn."""
+"""The three parts of a data set, and how they are read and drawn.
 
+The public sets lie in one directory: JSON Lines, the large ones gzipped.
+"""
+
+import gzip
+import json
 import random
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from benchmarks.rows import write_rows
+from benchmarks.rows import Row, write_rows
 from benchmarks.split import SHARE, label_of, split
 
 SEED = 0
@@ -26,11 +31,6 @@ class Parts:
         """Write each part as JSON Lines."""
         for name in ("train", "validation", "test"):
             write_rows(directory / f"{name}.jsonl", getattr(self, name))
-
-    @property
-    def sizes(self) -> str:
-        """Rows of each part, for people."""
-        return f"{len(self.train)} to train on, {len(self.validation)} to validate with, {len(self.test)} held out"
 
 
 def alike(row: Any) -> Hashable:  # noqa: ARG001 - every row is of the same kind
@@ -73,3 +73,15 @@ def by_group(
         part_of |= dict.fromkeys(groups[start:stop], part)
         start = stop
     return tuple([row for row in rows if part_of[group(row)] == part] for part in range(len(shares) + 1))
+
+
+def read_objects(path: Path) -> list[dict[str, Any]]:
+    """All objects of ``path``, or of the same name with ``.gz``."""
+    packed = path.with_name(f"{path.name}.gz")
+    content = gzip.decompress(packed.read_bytes()) if packed.is_file() else path.read_bytes()
+    return [json.loads(line) for line in content.decode().split("\n") if line]
+
+
+def read_labelled(path: Path) -> list[Row]:
+    """Labelled texts, or pairs of texts."""
+    return [Row(**found) for found in read_objects(path)]

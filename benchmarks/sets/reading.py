@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.rows import ChoiceRow, QuestionRow
-from benchmarks.sets.parts import SEED, Parts, by_group, sample
-from benchmarks.sets.sources import read_objects
+from benchmarks.sets.parts import SEED, Parts, by_group, read_objects, sample
 
 _TRAIN, _VALIDATION, _TEST = 1500, 80, 500
 _SHARES = (1 / 6, 1 / 6)

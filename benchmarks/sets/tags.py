@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from benchmarks.rows import LabelsRow, TagsRow
-from benchmarks.sets.parts import Parts, alike, held_out, sample
-from benchmarks.sets.sources import read_objects
+from benchmarks.sets.parts import Parts, alike, held_out, read_objects, sample
 
 _VALIDATION, _TEST = 500, 1000
 KINDS = ("ADJ", "ADV", "AUX", "CCONJ", "NUM", "PROPN")

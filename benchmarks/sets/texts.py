@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from benchmarks.rows import Row, TextRow
-from benchmarks.sets.parts import Parts, alike, by_group, held_out, sample
-from benchmarks.sets.sources import read_labelled
+from benchmarks.sets.parts import Parts, alike, by_group, held_out, read_labelled, sample
 from benchmarks.split import label_of
 
 # A pass evaluates the validation set hundreds of times: as large as two slow cores bear. The small models bear more.

@@ -3,32 +3,32 @@
 A step is data: to measure one more technique, add one more step.
 """
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import torch
+
 from axformer.config import PassConfig
-from axformer.data.batches import Samples
+from axformer.data.batches import Batch, Samples
 from axformer.evaluation.base import Evaluator
 from axformer.evaluation.budget import cache_budget
 from axformer.evaluation.build import evaluators
 from axformer.evaluation.plain import PlainEvaluator
 from axformer.evaluation.prefix import PrefixEvaluator
-from axformer.evaluation.screen import Screen
 from axformer.evaluation.techniques import ALL, Techniques
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.plan.plan import Plan
-from benchmarks.speed.padding import in_data_order
 
 PAD_TO = 128
 """The authors' program pads every row to its ``max_seq_length``, 128 for GLUE."""
-
-
-Evaluators = AbstractContextManager[tuple[Evaluator, Screen | None]]
-"""What a pass asks, as :func:`axformer.evaluation.build.evaluators` gives it."""
+ROWS = 32
+"""Rows of a batch where batches are made as evaluation loops commonly make them."""
+PADDED, DYNAMIC, EARLY = "padded-128", "dynamic", "early"
+Evaluating = AbstractContextManager[Evaluator]
 
 
 @dataclass(frozen=True)
@@ -40,120 +40,108 @@ class Step:
     """What it does that the one before does not, for people."""
     samples: Callable[[Checkpoint, DataSet], Samples]
     """Makes the batches; the clock does not run, for all steps have them made by tokenising."""
-    evaluators: Callable[[Checkpoint, Samples, PassConfig], Evaluators]
+    evaluator: Callable[[Checkpoint, Samples, PassConfig], Evaluating]
     """Makes what answers the pass, with the clock running."""
     knobs: Mapping[str, Any] = field(default_factory=dict)
     """Of the pass, beside those of the preset."""
     evaluations: int | None = None
     """Where every trial is a whole forward pass and so costs the same: how many trials of a round are measured in place of
     all. Null runs the pass to its end."""
-    arithmetic: str = "float32"
-    """The matrix-multiply rate that its own is compared with."""
     on_the_way: bool = False
     """Measured on the cut only, to tell what each technique is worth."""
 
 
-def _padded(checkpoint: Checkpoint, data: DataSet) -> Samples:
-    return in_data_order(data, checkpoint, PAD_TO)
+def in_data_order(checkpoint: Checkpoint, data: DataSet, pad_to: int | None) -> Samples:
+    """The data set again, in batches of ``ROWS`` in the order of the file.
+
+    Args:
+        checkpoint: of the model.
+        data: single- or multi-label classification or regression, one model row a sample.
+        pad_to: tokens of every row; null pads to the longest of a batch, as transformers' ``DataCollatorWithPadding``.
+    """
+    samples = data.samples
+    count = len(samples.sample_of_row)
+    starts = range(0, count, ROWS)
+    batches = [_batch(samples, checkpoint, range(start, min(count, start + ROWS)), pad_to) for start in starts]
+    return Samples(tuple(batches), samples.encoded, samples.sample_of_row, samples.lengths)
 
 
-def _dynamic(checkpoint: Checkpoint, data: DataSet) -> Samples:
-    return in_data_order(data, checkpoint, None)
+def _batch(samples: Samples, checkpoint: Checkpoint, places: range, pad_to: int | None) -> Batch:
+    encoded, device = samples.encoded, checkpoint.model.device
+    features = {name: [values[place] for place in places] for name, values in encoded.features.items()}
+    padding = "longest" if pad_to is None else "max_length"
+    inputs = checkpoint.tokenizer.pad(features, padding=padding, max_length=pad_to, return_tensors="pt", verbose=False)
+    return Batch(
+        rows=torch.tensor(list(places), device=device),
+        inputs={name: values.to(device) for name, values in inputs.items()},
+        labels=torch.tensor([encoded.labels[place] for place in places], device=device),
+    )
 
 
-def _by_length(checkpoint: Checkpoint, data: DataSet) -> Samples:  # noqa: ARG001 - of the form that steps take
+def _by_length(_: Checkpoint, data: DataSet) -> Samples:
     return data.samples
 
 
-def _whole(checkpoint: Checkpoint, samples: Samples, config: PassConfig) -> Evaluators:  # noqa: ARG001 - the same
-    return nullcontext((PlainEvaluator(checkpoint.model, checkpoint.architecture, checkpoint.task, samples), None))
+def _whole(checkpoint: Checkpoint, samples: Samples, _: PassConfig) -> Evaluating:
+    return nullcontext(PlainEvaluator(checkpoint.model, checkpoint.architecture, checkpoint.task, samples))
 
 
-def _reached(checkpoint: Checkpoint, samples: Samples, config: PassConfig, techniques: Techniques) -> Evaluators:
+def _reached(checkpoint: Checkpoint, samples: Samples, config: PassConfig, techniques: Techniques) -> Evaluating:
     evaluator = PrefixEvaluator(
         *(checkpoint.model, checkpoint.architecture, checkpoint.task, samples, Plan.full(checkpoint.dimensions)),
         budget=cache_budget(config.cache_budget, str(checkpoint.model.device)),
         techniques=techniques,
     )
-    return nullcontext((evaluator, None))
+    return nullcontext(evaluator)
 
 
-_product = partial(evaluators, shards=1)
+@contextmanager
+def _product(checkpoint: Checkpoint, samples: Samples, config: PassConfig) -> Iterator[Evaluator]:
+    with evaluators(checkpoint, samples, config, shards=1) as (evaluator, _):
+        yield evaluator
 
 
-def _on_the_way(name: str, adds: str, techniques: Techniques) -> Step:
+def _on_the_way(name: str, adds: str, *without: str) -> Step:
+    techniques = ALL if not without else Techniques(**dict.fromkeys(without, False))
     knobs = {"early_decision": False}
     return Step(name, adds, _by_length, partial(_reached, techniques=techniques), knobs, on_the_way=True)
 
 
-PADDED = "padded-128"
-DYNAMIC = "dynamic"
-EARLY = "early"
-GUARDED = "guarded"
 STEPS = (
     Step(
         PADDED,
         "whole forward passes, every row padded to 128 tokens (the authors' way)",
-        _padded,
-        _whole,
+        *(partial(in_data_order, pad_to=PAD_TO), _whole),
         evaluations=1,
     ),
-    Step(DYNAMIC, "each batch padded to its longest row", _dynamic, _whole, evaluations=3),
+    Step(DYNAMIC, "each batch padded to its longest row", partial(in_data_order, pad_to=None), _whole, evaluations=3),
     Step(
-        "sorted",
-        "rows sorted by length and batched by tokens",
-        _by_length,
-        _whole,
-        evaluations=3,
-        on_the_way=True,
+        *("sorted", "rows sorted by length and batched by tokens", _by_length, _whole), evaluations=3, on_the_way=True
     ),
     _on_the_way(
-        "prefixes",
-        "what comes before a change is kept, and what is removed costs nothing",
-        Techniques(shares=False, tail=False, untouched=False, absorbed=False, packed=False),
+        *("prefixes", "what comes before a change is kept, and what is removed costs nothing"),
+        *("shares", "tail", "untouched", "absorbed", "packed"),
     ),
     _on_the_way(
-        "tail",
-        "behind the last attention only the position runs that the head reads",
-        Techniques(shares=False, untouched=False, absorbed=False, packed=False),
+        *("tail", "behind the last attention only the position runs that the head reads"),
+        *("shares", "untouched", "absorbed", "packed"),
     ),
     _on_the_way(
-        "untouched",
-        "samples that hard attention cannot change are left out",
-        Techniques(shares=False, absorbed=False, packed=False),
+        *("untouched", "samples that hard attention cannot change are left out"), *("shares", "absorbed", "packed")
     ),
     _on_the_way(
-        "shares",
-        "the share of a head or neuron group is taken off what its block adds",
-        Techniques(absorbed=False, packed=False),
+        *("shares", "the share of a head or neuron group is taken off what its block adds"), *("absorbed", "packed")
     ),
-    _on_the_way(
-        "absorbed",
-        "the last attention, read at one position, computes no keys and values",
-        Techniques(packed=False),
-    ),
-    _on_the_way("packed", "weights are packed once, and activation functions computed within products", ALL),
+    _on_the_way("absorbed", "the last attention, read at one position, computes no keys and values", "packed"),
+    _on_the_way("packed", "weights are packed once, and activation functions computed within products"),
     Step(
         EARLY,
         "a trial begins with samples that were hurt, and stops when its verdict is known; each core has a batch of its own",
-        _by_length,
-        _product,
-    ),
-    Step(
-        GUARDED,
-        "bfloat16 decides what is far from every line, float32 the rest (`precision=guarded`)",
-        _by_length,
-        _product,
-        {"precision": "guarded"},
-        arithmetic="bfloat16",
+        *(_by_length, _product),
     ),
 )
-BASELINES = (PADDED, DYNAMIC)
-"""What ratios are taken against."""
-
-
 TARGETED = tuple(step for step in STEPS if not step.on_the_way)
-"""What is measured on whole sets: the baselines, and the steps that targets are for."""
+"""What is measured on whole sets."""
 
 
 def step_named(name: str) -> Step:

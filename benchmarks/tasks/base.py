@@ -1,4 +1,4 @@
-"""What training and measuring need to know of a task."""
+"""What training needs to know of a task."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeVar
@@ -25,6 +25,3 @@ class Task(Protocol[RowT]):
 
     def encode(self, tokenizer: Any, rows: Sequence[RowT], config: Any, max_length: int) -> Mapping[str, Tensor]:
         """What the model takes, with the labels from which it computes its loss."""
-
-    def figures(self, model: Any, tokenizer: Any, rows: Sequence[RowT], max_length: int) -> dict[str, float]:
-        """The task's usual metrics of a model in evaluation mode, computed with transformers alone."""

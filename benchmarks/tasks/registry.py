@@ -4,11 +4,8 @@ from typing import Any
 
 from benchmarks.tasks.answering import Answering
 from benchmarks.tasks.base import Task
-from benchmarks.tasks.choosing import Choosing
-from benchmarks.tasks.classification import Classification
+from benchmarks.tasks.classification import Choosing, Classification, MultiLabel, Regression
 from benchmarks.tasks.language import CausalLanguage, MaskedLanguage
-from benchmarks.tasks.multi_label import MultiLabel
-from benchmarks.tasks.regression import Regression
 from benchmarks.tasks.tagging import Tagging
 
 _ALL: tuple[Task[Any], ...] = (

@@ -1,4 +1,4 @@
-"""Writes the routes into ``api.md`` from the service's own OpenAPI document, so that the page cannot say anything else."""
+"""Writes the table of routes into ``api.md`` from the service's own OpenAPI document, so that it cannot say anything else."""
 
 import asyncio
 import tempfile
@@ -35,15 +35,10 @@ def document() -> Document:
 
 
 def routes(document: Document) -> str:
-    """A table of the routes for each subject, as Markdown."""
-    lines: list[str] = []
-    for tag in document["tags"]:
-        lines += [f"## {tag['name'].capitalize()}", "", tag["description"], "", "| route | what it does |", "|---|---|"]
-        lines += [
-            f"| `{method.upper()} {path}` | {operation['summary']} |"
-            for path, methods in document["paths"].items()
-            for method, operation in methods.items()
-            if tag["name"] in operation["tags"]
-        ]
-        lines.append("")
+    """Every route as Markdown, with the scope that it demands."""
+    lines = ["| route | what it does | scope |", "|---|---|---|"]
+    for path, methods in document["paths"].items():
+        for method, route in methods.items():
+            scopes = [scope for way in route.get("security", []) for granted in way.values() for scope in granted]
+            lines.append(f"| `{method.upper()} {path}` | {route['summary']} | {', '.join(scopes)} |")
     return "\n".join(lines)

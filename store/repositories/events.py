@@ -1,6 +1,6 @@
 """Events of a job. A writer holds the job's row lock, which keeps the numbers without gaps."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import select
@@ -24,19 +24,6 @@ def record_event(session: Session, job: Job, type: str, data: Mapping[str, Any] 
     if job.webhook is not None:
         add_delivery(session, job, event)
     return event
-
-
-def record_creation(session: Session, jobs: Sequence[Job]) -> None:
-    """Write the first event of each of these new jobs in a single statement."""
-    events = []
-    for job in jobs:
-        job.event_count = 1
-        events.append(Event(job_id=job.id, seq=1, type="job.created", data={"state": job.state}))
-    session.add_all(events)
-    session.flush()
-    for job, event in zip(jobs, events, strict=True):
-        if job.webhook is not None:
-            add_delivery(session, job, event)
 
 
 def events_after(session: Session, job_id: str, *, after: int = 0, limit: int) -> Page[Event]:

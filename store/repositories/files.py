@@ -56,6 +56,6 @@ def delete_upload(session: Session, upload: Upload) -> None:
 def unfinished_jobs_with(session: Session, upload: Upload) -> Sequence[str]:
     """Ids of the team's jobs that have not ended and name the upload, oldest first."""
     uri = f"upload:{upload.id}"
-    names = or_(*(column["uri"].astext == uri for column in REFERENCES))
+    names = or_(*(reference == uri for reference in REFERENCES))
     query = select(Job.id).where(Job.team_id == upload.team_id, Job.state.not_in(TERMINAL), names)
     return session.scalars(query.order_by(Job.created_at, Job.id)).all()

@@ -1,19 +1,19 @@
 """Jobs from their owners' side: create, find and list them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Select, or_, select, tuple_
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session, undefer
 
 from axformer.wire.devices import Device
 from axformer.wire.kinds import JobKind
 from axformer.wire.states import JobOutcome
-from store.ids import JOB_PREFIX, new_id, new_ids
+from store.ids import JOB_PREFIX, new_id
 from store.page import Page, page_of
-from store.repositories.events import record_creation
-from store.repositories.once import insert_once
+from store.repositories.events import record_event
 from store.repositories.outbox import add_message
 from store.settings import MAX_ATTEMPTS
 from store.states import JobState
@@ -26,18 +26,9 @@ class NewJob:
 
     team_id: str
     name: str
-    checkpoint: dict[str, Any]
-    validation: dict[str, Any]
-    preset: str
-    config: dict[str, Any]
-    test: dict[str, Any] | None = None
-    calibrate: dict[str, Any] | None = None
-    train: dict[str, Any] | None = None
-    finetune: dict[str, Any] | None = None
-    head: dict[str, Any] | None = None
+    spec: dict[str, Any]
     priority: int = 0
     device: Device = Device.ANY
-    forms: list[str] = field(default_factory=lambda: ["compact"])
     labels: dict[str, str] = field(default_factory=dict)
     max_attempts: int = MAX_ATTEMPTS
     idempotency_key: str | None = None
@@ -46,11 +37,7 @@ class NewJob:
     hub_token: bytes | None = field(default=None, repr=False)
     handover: dict[str, Any] | None = None
     handover_token: bytes | None = field(default=None, repr=False)
-    group_id: str | None = None
-    cell: Mapping[str, Any] | None = None
     kind: JobKind = JobKind.PASS
-    against: dict[str, Any] | None = None
-    analysis: dict[str, Any] | None = None
     exported_from: str | None = None
     upto: int | None = None
 
@@ -86,10 +73,16 @@ def create_job(session: Session, new: NewJob) -> Created:
     that job is returned; the caller compares ``body_sha256``.
     """
     same_key = _of_key(new.team_id, new.idempotency_key)
-    job, is_new = insert_once(session, Job, _columns(new, new_id(JOB_PREFIX)), same_key)
-    if is_new:
-        _announce(session, [job])
-    return Created(job, is_new)
+    begun = {"state": JobState.QUEUED, "attempt": 0, "fence": 0, "event_count": 0}
+    made = insert(Job).values(vars(new) | {"id": new_id(JOB_PREFIX)} | begun)
+    made = made.on_conflict_do_nothing(index_elements=["team_id", "idempotency_key"])
+    while (job := session.scalars(made.returning(Job)).one_or_none()) is None:
+        known = session.scalars(same_key).one_or_none()
+        if known is not None:  # otherwise it was deleted between the two statements, and the key is free again
+            return Created(known, is_new=False)
+    record_event(session, job, "job.created", {"state": job.state})
+    add_message(session, job.id)
+    return Created(job, is_new=True)
 
 
 def find_of_key(session: Session, team_id: str, key: str) -> Job | None:
@@ -100,27 +93,6 @@ def find_of_key(session: Session, team_id: str, key: str) -> Job | None:
 def _of_key(team_id: str, key: str | None) -> Select[Job]:
     same_key = select(Job).where(Job.team_id == team_id, Job.idempotency_key == key)
     return same_key.options(undefer(Job.first_answer))  # loaded now, since the job may be deleted before it is read
-
-
-def create_jobs(session: Session, new: Sequence[NewJob]) -> list[Job]:
-    """Create queued jobs without idempotency keys, as ``create_job`` does, in as few statements as for one."""
-    ids = new_ids(JOB_PREFIX, len(new))
-    jobs = [Job(**_columns(one, job_id)) for one, job_id in zip(new, ids, strict=True)]
-    session.add_all(jobs)
-    session.flush()
-    _announce(session, jobs)
-    return jobs
-
-
-def _columns(new: NewJob, job_id: str) -> dict[str, Any]:
-    return vars(new) | {"id": job_id, "state": JobState.QUEUED, "attempt": 0, "fence": 0, "event_count": 0}
-
-
-def _announce(session: Session, jobs: Sequence[Job]) -> None:
-    """Write the first events and the messages of new jobs."""
-    record_creation(session, jobs)
-    for job in jobs:
-        add_message(session, job.id)
 
 
 def find_job(session: Session, job_id: str, team_id: str) -> Job | None:

@@ -23,7 +23,7 @@ from store.states import ACTIVE, JobState
 from store.summaries import outcome_of, summary_of
 from store.tables.files import Artifact
 from store.tables.jobs import Job
-from store.tables.trials import FIRST_PASS, TrialRow
+from store.tables.trials import TrialRow
 
 _NO_TRIALS: Mapping[str, Any] = {"done": 0, "known": 1, "seconds": 0.0, "seconds_left": None}
 """The progress of a job whose first trial is yet to come."""
@@ -66,10 +66,8 @@ def add_trials(
     fence: int,
     trials: Sequence[Trial],
     progress: Mapping[str, Any] | None = None,
-    *,
-    pass_number: int = FIRST_PASS,
 ) -> None:
-    """Write trials of one pass, which is shown from then on, and the progress of the job.
+    """Write trials and the progress of the job.
 
     Trials that are already stored stay unchanged, so a batch may arrive twice.
 
@@ -78,9 +76,8 @@ def add_trials(
     """
     job = _lock_held(session, job_id, fence)
     if trials:
-        rows = [{"job_id": job_id, "pass_number": pass_number, **trial.model_dump(mode="json")} for trial in trials]
+        rows = [{"job_id": job_id, **trial.model_dump(mode="json")} for trial in trials]
         session.execute(insert(TrialRow).on_conflict_do_nothing(), rows)
-        job.shown_pass = pass_number
     if progress is not None:
         job.progress = dict(progress)
     session.flush()
@@ -117,10 +114,8 @@ def finish_succeeded(
     fence: int,
     report: Mapping[str, Any],
     artifacts: Sequence[Artifact],
-    *,
-    kept_pass: int = FIRST_PASS,
 ) -> Job:
-    """End a packaged job with its report and its files at once; the pass that was kept is shown from then on.
+    """End a packaged job with its report and its files at once.
 
     Raises:
         LeaseLostError: the job is no longer the caller's.
@@ -130,7 +125,6 @@ def finish_succeeded(
     job.summary = summary_of(report)
     job.report = {name: value for name, value in report.items() if name != "path"}
     job.path = report.get("path")
-    job.shown_pass = kept_pass
     if job.progress is not None:
         told = {name: value for name, value in job.progress.items() if name != "step"}
         job.progress = {**told, "seconds_left": 0.0}

@@ -36,12 +36,12 @@ from sqlalchemy.orm import Session, aliased
 from sqlalchemy.sql.elements import ColumnElement
 
 from axformer.wire.devices import Device
-from store.passes import PASSES, WORK
 from store.settings import HALF_LIFE_SECONDS, PRIORITY_SECONDS, Settings
 from store.states import WORKING, JobState
 from store.tables.jobs import Job
 from store.tables.teams import Team
 from store.tables.workers import TeamTurn, Worker
+from store.work import WORK
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ ALL = Abilities()
 
 _Held = aliased(Job)
 _NOW = func.statement_timestamp()
-_SHOWN = (Job.id, Job.name, Job.state, Job.team_id, Job.device, WORK, PASSES, Job.progress)
+_SHOWN = (Job.id, Job.name, Job.state, Job.team_id, Job.device, WORK, Job.progress)
 _RESERVED = timedelta(minutes=5)
 """How long a job that trains is left to the machine that has the state of its trainings: two time slices and a checkpoint."""
 _ALIVE = timedelta(minutes=1)
@@ -91,7 +91,7 @@ def rules_of(settings: Settings) -> Rules:
 def the_line(rules: Rules, able: Abilities = ALL, most: int | None = None) -> CTE:
     """The jobs that wait for a worker with these abilities: all, or ``most`` of each team.
 
-    Columns: ``id``, ``name``, ``state``, ``team_id``, ``device``, ``work``, ``passes``, ``progress``; ``place``, the order of
+    Columns: ``id``, ``name``, ``state``, ``team_id``, ``device``, ``work``, ``progress``; ``place``, the order of
     claims from 1; ``running_limit``, the team's limit; and ``held_back``, whether that limit prevents claiming the job now.
     """
     standing, waiting = standings(rules), _waiting(rules, able)
@@ -167,7 +167,8 @@ def fits(able: Abilities) -> ColumnElement[bool]:
     if able.device is not Device.ANY:
         conditions.append(Job.device.in_([Device.ANY, able.device]))
     if able.knobs is not None:
-        unknown = Job.config.op("-", return_type=JSONB)(literal(sorted(able.knobs), ARRAY(Text)))
+        knobs = func.coalesce(Job.spec["config"], literal({}, JSONB))
+        unknown = knobs.op("-", return_type=JSONB)(literal(sorted(able.knobs), ARRAY(Text)))
         conditions.append(unknown == literal({}, JSONB))
     if able.machine is not None:
         conditions.append(~_is_left_to_another(able.machine))
@@ -176,7 +177,9 @@ def fits(able: Abilities) -> ColumnElement[bool]:
 
 def _is_left_to_another(machine: str) -> ColumnElement[bool]:
     """Whether another machine has the state of a job's trainings, lives, and has not had long to go on with it."""
-    may_have_state = and_(Job.train.is_not(None), Job.machine.is_not(None), Job.machine != machine)
+    may_have_state = and_(
+        Job.spec["run"]["train"]["uri"].astext.is_not(None), Job.machine.is_not(None), Job.machine != machine
+    )
     is_recent = func.coalesce(Job.lease_until, Job.queued_at) > _NOW - _RESERVED
     lives = exists().where(Worker.machine == Job.machine, Worker.last_seen > _NOW - _ALIVE)
     return and_(may_have_state, is_recent, lives)

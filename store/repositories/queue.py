@@ -8,10 +8,10 @@ from sqlalchemy import Double, cast, func, select
 from sqlalchemy.orm import Session
 
 from axformer.wire.devices import Device
-from store.passes import PASSES, WORK
 from store.repositories.line import DEFAULT_RULES, Rules, the_line
 from store.states import JobState
 from store.tables.jobs import Job
+from store.work import WORK
 
 _LOOKED_BACK = 10
 """As many kinds of work find their jobs where they are equally frequent."""
@@ -32,9 +32,7 @@ class Waiting(NamedTuple):
     running_limit: int | None
     """That limit; None if there is none."""
     work: str
-    """What the job is (:func:`store.passes.work_of`)."""
-    passes: int
-    """Number of passes of the job."""
+    """What the job is (:func:`store.work.work_of`)."""
     seconds_left: float | None
     """Measured estimate for a job that has begun."""
 
@@ -43,7 +41,7 @@ def waiting_jobs(session: Session, rules: Rules = DEFAULT_RULES) -> Sequence[Wai
     """The jobs of all teams that wait for a worker, in the order in which they will be claimed."""
     line = the_line(rules)
     seconds_left = cast(line.c.progress["seconds_left"].astext, Double)
-    names = ("id", "name", "state", "team_id", "device", "place", "held_back", "running_limit", "work", "passes")
+    names = ("id", "name", "state", "team_id", "device", "place", "held_back", "running_limit", "work")
     query = select(*(line.c[name] for name in names), seconds_left)
     return [Waiting._make(row) for row in session.execute(query.order_by(line.c.place))]
 
@@ -63,12 +61,12 @@ def active_jobs(session: Session) -> Sequence[Job]:
 
 
 def recent_pass_seconds(session: Session, limit: int) -> Mapping[str, Sequence[float]]:
-    """Seconds per pass that workers held each of the last succeeded jobs, the latest first, by the work that they were.
+    """Seconds that workers held each of the last succeeded jobs, the latest first, by the work that they were.
 
     Args:
         limit: most jobs of one kind of work; as many times :data:`_LOOKED_BACK` of all kinds are looked at.
     """
-    succeeded = select(WORK, Job.worker_seconds / PASSES.element).where(Job.state == JobState.SUCCEEDED)
+    succeeded = select(WORK, Job.worker_seconds).where(Job.state == JobState.SUCCEEDED)
     last = succeeded.order_by(Job.finished_at.desc()).limit(limit * _LOOKED_BACK)
     found: defaultdict[str, list[float]] = defaultdict(list)
     for work, seconds in session.execute(last):

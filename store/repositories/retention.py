@@ -119,6 +119,5 @@ def _lock_ended(session: Session, age: timedelta, *conditions: ColumnElement[boo
 
 
 def _is_unnamed() -> ColumnElement[bool]:
-    references = [column["uri"].astext for column in REFERENCES]
-    named = union_all(*(select(uri).where(uri.like("upload:%")) for uri in references))
+    named = union_all(*(select(uri).where(uri.like("upload:%")) for uri in REFERENCES))
     return (literal("upload:") + Upload.id).not_in(named)

@@ -13,7 +13,7 @@ from store.repositories.outbox import add_message
 from store.states import TERMINAL, WORKING, JobState
 from store.tables.files import Artifact
 from store.tables.jobs import Job
-from store.tables.trials import FIRST_PASS, TrialRow
+from store.tables.trials import TrialRow
 
 
 def request_cancel(session: Session, job_id: str) -> Job:
@@ -89,7 +89,6 @@ def retry_job(session: Session, job_id: str) -> Job:
     if job.kind is not JobKind.EXPORT:
         session.execute(delete(TrialRow).where(TrialRow.job_id == job_id))
         job.progress = None
-        job.shown_pass = FIRST_PASS
     session.execute(delete(Artifact).where(Artifact.job_id == job_id))
     job.attempt = 0
     job.worker_seconds = 0.0

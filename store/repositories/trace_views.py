@@ -1,4 +1,4 @@
-"""Views of a job's trace, which is that of the pass shown: sorted and filtered, thinned for a chart, summarized for a map."""
+"""Views of a job's trace: sorted and filtered, thinned for a chart, summarized for a map."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,6 @@ from sqlalchemy.orm import Session
 
 from axformer.plan.elements import ElementKind
 from axformer.plan.trial import Trial, Verdict
-from store.repositories.trials import shown_trials
 from store.tables.trials import TrialRow
 
 SORTABLE = ("seq", "phase", "element", "verdict", "loss", "helped", "parameters", "seconds")
@@ -75,25 +74,25 @@ def trial_table(
 
 def thinned_points(session: Session, job_id: str, *, most: int) -> list[TracePoint]:
     """Trials as marks of a chart, in order: all accepted and refined ones, and about ``most`` of the rejected ones."""
-    shown = shown_trials(job_id)
+    shown = TrialRow.job_id == job_id
     # Trials are numbered without gaps, and the last number is found without counting.
-    last = session.scalars(select(func.max(TrialRow.seq)).where(*shown)).one()
+    last = session.scalars(select(func.max(TrialRow.seq)).where(shown)).one()
     step = max(1, -(-(last or 0) // most))
     kept = () if step == 1 else (or_(TrialRow.seq % step == 0, TrialRow.verdict.in_(_TURNS)),)
     columns = (getattr(TrialRow, name) for name in TracePoint._fields)
-    query = select(*columns).where(*shown, *kept)
+    query = select(*columns).where(shown, *kept)
     return [TracePoint(*row) for row in session.execute(query.order_by(TrialRow.seq))]
 
 
 def standing_points(session: Session, job_id: str) -> list[tuple[int, float]]:
     """Number and loss of the base and of each accepted trial, in order."""
-    query = select(TrialRow.seq, TrialRow.loss).where(*shown_trials(job_id), TrialRow.verdict.in_(_STANDING))
+    query = select(TrialRow.seq, TrialRow.loss).where(TrialRow.job_id == job_id, TrialRow.verdict.in_(_STANDING))
     return [(row.seq, row.loss) for row in session.execute(query.order_by(TrialRow.seq))]
 
 
 def standing_trials(session: Session, job_id: str) -> list[Trial]:
     """The base and each accepted trial, in order: the path of the pass."""
-    query = select(*_COLUMNS).where(*shown_trials(job_id), TrialRow.verdict.in_(_STANDING))
+    query = select(*_COLUMNS).where(TrialRow.job_id == job_id, TrialRow.verdict.in_(_STANDING))
     return [Trial.model_validate(dict(row)) for row in session.execute(query.order_by(TrialRow.seq)).mappings()]
 
 
@@ -102,19 +101,19 @@ def element_points(session: Session, job_id: str, *, most_neurons: int) -> tuple
 
     If there are more than ``most_neurons`` trials of neurons, only those that removed neurons are included.
     """
-    shown = shown_trials(job_id)
+    shown = TrialRow.job_id == job_id
     # By the element, since a trade tries neurons too; the base has none.
     is_neurons = func.coalesce(TrialRow.element.contains(f".{ElementKind.NEURONS.value}."), False)
-    count = session.scalars(select(func.count()).select_from(TrialRow).where(*shown, is_neurons)).one()
+    count = session.scalars(select(func.count()).select_from(TrialRow).where(shown, is_neurons)).one()
     whole = count <= most_neurons
-    kept = shown if whole else (*shown, or_(~is_neurons, TrialRow.verdict == Verdict.ACCEPT.value))
+    kept = (shown,) if whole else (shown, or_(~is_neurons, TrialRow.verdict == Verdict.ACCEPT.value))
     columns = (getattr(TrialRow, name) for name in TracePoint._fields)
     return [TracePoint(*row) for row in session.execute(select(*columns).where(*kept).order_by(TrialRow.seq))], whole
 
 
 def last_plan(session: Session, job_id: str, *, upto: int | None) -> list[dict[str, Any]] | None:
     """The last whole plan among the job's trials, up to one of them; None if its trials are of elements."""
-    query = select(TrialRow.plan).where(*shown_trials(job_id), TrialRow.plan.is_not(None))
+    query = select(TrialRow.plan).where(TrialRow.job_id == job_id, TrialRow.plan.is_not(None))
     if upto is not None:
         query = query.where(TrialRow.seq <= upto)
     return session.scalars(query.order_by(TrialRow.seq.desc()).limit(1)).one_or_none()
@@ -130,13 +129,13 @@ def trace_totals(session: Session, job_id: str) -> Totals:
     verdicts = (counted(verdict) for verdict in (Verdict.ACCEPT, Verdict.REFINE, Verdict.REJECT))
     early = func.count().filter(TrialRow.verdict == Verdict.REJECT.value, TrialRow.loss_is_bound)
     seconds = func.coalesce(func.max(TrialRow.seconds), 0.0)
-    query = select(func.count(), *verdicts, early, removed, seconds).where(*shown_trials(job_id))
+    query = select(func.count(), *verdicts, early, removed, seconds).where(TrialRow.job_id == job_id)
     row = session.execute(query).one()
     return Totals(*row[:5], int(row[5]), row[6])
 
 
 def _fits(job_id: str, wanted: WantedTrials) -> tuple[ColumnElement[bool], ...]:
-    conditions: list[ColumnElement[bool]] = [*shown_trials(job_id)]
+    conditions: list[ColumnElement[bool]] = [TrialRow.job_id == job_id]
     if wanted.verdict:
         conditions.append(TrialRow.verdict == wanted.verdict)
     if wanted.phase:

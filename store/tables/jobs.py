@@ -8,9 +8,12 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from axformer.wire.devices import Device
 from axformer.wire.kinds import JobKind
+from axformer.wire.run import DATA
 from store.states import ACTIVE, JobState
 from store.tables.base import Base, CreatedAt, text_enum
 
+PARTS = ("checkpoint", *DATA, "against")
+"""The fields of a run or an analysis that refer to content."""
 _ACTIVE_SQL = ", ".join(f"'{state}'" for state in sorted(ACTIVE))
 
 
@@ -25,7 +28,6 @@ class Job(Base):
         Index("ix_jobs_queue", "team_id", "waits_since", postgresql_where=text("state = 'queued'")),
         Index("ix_jobs_held", "team_id", postgresql_where=text("worker IS NOT NULL")),
         Index("ix_jobs_leases", "lease_until", postgresql_where=text(f"state IN ({_ACTIVE_SQL})")),
-        Index("ix_jobs_group_id", "group_id", postgresql_where=text("group_id IS NOT NULL")),
         Index("ix_jobs_handover_at", "handover_at", postgresql_where=text("handover_at IS NOT NULL")),
         Index("ix_jobs_labels", "labels", postgresql_using="gin", postgresql_ops={"labels": "jsonb_path_ops"}),
     )
@@ -34,10 +36,6 @@ class Job(Base):
     team_id: Mapped[str] = mapped_column(ForeignKey("teams.id"))
     kind: Mapped[JobKind] = mapped_column(text_enum(JobKind, "kind"), server_default=JobKind.PASS.value)
     """The kind of work."""
-    group_id: Mapped[str | None] = mapped_column(ForeignKey("groups.id"))
-    """For a cell: the group that it was posted with."""
-    cell: Mapped[dict[str, Any] | None]
-    """Its place in that group's grid: ``set``, ``checkpoint``, ``setting`` and ``seed``."""
     exported_from: Mapped[str | None]
     """For an export: the job whose path holds its model; that job may have been deleted."""
     upto: Mapped[int | None]
@@ -47,33 +45,13 @@ class Job(Base):
     status_reason: Mapped[str | None]
     """Why the job is in its state, for people."""
 
-    checkpoint: Mapped[dict[str, Any]]
-    """Reference to the model: ``uri``."""
-    validation: Mapped[dict[str, Any]]
-    """Reference to the data that decides: ``uri`` and perhaps ``columns``."""
-    test: Mapped[dict[str, Any] | None]
-    """Reference to held-out data, measured and never used to decide."""
-    calibrate: Mapped[dict[str, Any] | None]
-    """Reference to data that weights are fitted on, whose labels nobody looks at; null where the rows that decide are."""
-    train: Mapped[dict[str, Any] | None]
-    """Reference to data that the finished model is trained on."""
-    finetune: Mapped[dict[str, Any] | None]
-    """The settings of the training, all with their values; null without training."""
-    against: Mapped[dict[str, Any] | None]
-    """For an analysis: reference to the other model of the report ``drift``."""
-    analysis: Mapped[dict[str, Any] | None]
-    """For an analysis: the wanted ``reports``, or null for all, and the most ``rows``, or null for the default."""
-    head: Mapped[dict[str, Any] | None]
-    """The new head of a base model: ``task`` and ``labels``; null for a fine-tuned checkpoint."""
-    preset: Mapped[str]
-    config: Mapped[dict[str, Any]]
-    """Every knob of the pass with its value; for an analysis ``max_length`` alone."""
+    spec: Mapped[dict[str, Any]]
+    """What it does: ``run`` as it was posted and, of a pass or an export, what that means: ``preset``, ``config`` with every
+    knob, ``finetune``, ``forms`` (:class:`axformer.wire.run.SettledRun`)."""
     priority: Mapped[int]
     """Jobs of higher priority go first within the team."""
     device: Mapped[Device] = mapped_column(text_enum(Device, "device"), server_default=Device.ANY.value)
     """The device that a worker must have to take it."""
-    forms: Mapped[list[str]] = mapped_column(server_default='["compact"]')
-    """The forms of the result."""
     labels: Mapped[dict[str, str]]
 
     error: Mapped[dict[str, Any] | None]
@@ -86,10 +64,8 @@ class Job(Base):
     path: Mapped[list[dict[str, Any]] | None] = mapped_column(deferred=True)
     """The ``path`` of ``report.json``, which may be long: every acceptance of the pass, and which one is the result."""
     progress: Mapped[dict[str, Any] | None]
-    """``done``, ``known``, ``seconds``, ``seconds_left``, ``base_loss``, ``min_loss``, ``pass_number``, ``passes``, ``order``,
-    ``dimensions``, ``inputs`` and ``first_look``."""
-    shown_pass: Mapped[int] = mapped_column(server_default=text("1"))
-    """Number of the pass whose trials are the job's trace: the running one, or in a finished job the one that was kept."""
+    """``done``, ``known``, ``seconds``, ``seconds_left``, ``base_loss``, ``min_loss``, ``dimensions``, ``inputs``
+    and ``first_look``."""
 
     attempt: Mapped[int]
     """Number of times that a worker has started it since it was created or retried."""
@@ -136,6 +112,21 @@ class Job(Base):
     """When the present attempt was claimed."""
     finished_at: Mapped[datetime | None]
 
+    @property
+    def run(self) -> dict[str, Any]:
+        """What was posted."""
+        return dict(self.spec["run"])
 
-REFERENCES = (Job.checkpoint, Job.validation, Job.test, Job.calibrate, Job.train, Job.against)
-"""The columns that say where content lies; an upload that one of them names is in use."""
+    @property
+    def config(self) -> dict[str, Any]:
+        """Every knob of a pass with its value; empty for an analysis."""
+        return dict(self.spec.get("config", {}))
+
+    @property
+    def sources(self) -> dict[str, dict[str, Any]]:
+        """What it reads, by field: references with ``uri`` and perhaps ``columns`` and ``sha256``."""
+        return {part: self.run[part] for part in PARTS if self.run.get(part) is not None}
+
+
+REFERENCES = tuple(Job.spec["run"][part]["uri"].astext for part in PARTS)
+"""Where content lies; an upload that one of these names is in use."""

@@ -4,7 +4,6 @@ from store.tables import (
     audit,
     events,
     files,
-    groups,
     jobs,
     teams,
     trials,
@@ -16,7 +15,6 @@ from store.tables.base import Base
 TABLES = (
     teams.Team,
     teams.ApiKey,
-    groups.Group,
     jobs.Job,
     trials.TrialRow,
     events.Event,

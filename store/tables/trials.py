@@ -1,15 +1,12 @@
-"""The traces of jobs: one row per trial, with the fields of ``axformer.plan.trial.Trial`` and the number of its pass."""
+"""The traces of jobs: one row per trial, with the fields of ``axformer.plan.trial.Trial``."""
 
 from typing import Any
 
-from sqlalchemy import Double, ForeignKey, text
+from sqlalchemy import Double, ForeignKey
 from sqlalchemy.dialects.postgresql import JSON, JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from store.tables.base import Base
-
-FIRST_PASS = 1
-"""Number of the first pass of a job; most jobs have only this one."""
 
 
 class TrialRow(Base):
@@ -18,10 +15,6 @@ class TrialRow(Base):
     __tablename__ = "trials"
 
     job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
-    pass_number: Mapped[int] = mapped_column(
-        primary_key=True, autoincrement=False, server_default=text(f"{FIRST_PASS}")
-    )
-    """From 1. Only a search of orders has more than one pass."""
     seq: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     phase: Mapped[str]
     element: Mapped[str | None]

@@ -26,6 +26,7 @@ from store.states import JobState
 from store.storage.storage import Storage, job_folder, open_storage
 from store.tables.files import Artifact
 from tests.serving import serving
+from tests.specs import with_spec
 
 
 @dataclass(frozen=True)
@@ -114,16 +115,10 @@ class Stage:
 
     def queued(self, **changes: Any) -> str:
         """A queued job."""
-        plain = {
-            "team_id": self.team_id,
-            "name": "job",
-            "checkpoint": {"uri": "hf://acme/bert"},
-            "validation": {"uri": "s3://acme/dev.csv"},
-            "preset": "paper",
-            "config": {},
-        }
+        plain = {"team_id": self.team_id, "name": "job"}
+        spec = {"checkpoint": {"uri": "hf://acme/bert"}, "validation": {"uri": "s3://acme/dev.csv"}}
         with session_scope(self.sessions) as session:
-            return jobs.create_job(session, jobs.NewJob(**plain | changes)).job.id
+            return jobs.create_job(session, jobs.NewJob(**plain | with_spec(changes, **spec))).job.id
 
     def running(self, trials: Sequence[Trial] = (), progress: Mapping[str, Any] | None = None, **changes: Any) -> str:
         """A running job with a trace; no other job may be queued."""
@@ -140,15 +135,13 @@ class Stage:
                 leases.set_state(session, job_id, claimed.fence, state)
             leases.add_trials(session, job_id, claimed.fence, trials, progress)
 
-    def add_trials(
-        self, job_id: str, trials: Sequence[Trial], progress: Mapping[str, Any] | None = None, pass_number: int = 1
-    ) -> None:
+    def add_trials(self, job_id: str, trials: Sequence[Trial], progress: Mapping[str, Any] | None = None) -> None:
         """More trials of a running job."""
         with session_scope(self.sessions) as session:
             fence = self._fence(session, job_id)
-            leases.add_trials(session, job_id, fence, trials, progress, pass_number=pass_number)
+            leases.add_trials(session, job_id, fence, trials, progress)
 
-    def succeed(self, job_id: str, files: Mapping[str, bytes], *, kept_pass: int = 1, **changes: Any) -> None:
+    def succeed(self, job_id: str, files: Mapping[str, bytes], **changes: Any) -> None:
         """End a running job with these files, and a report with some fields changed."""
         artifacts = []
         for name, content in files.items():
@@ -171,7 +164,7 @@ class Stage:
         with session_scope(self.sessions) as session:
             fence = self._fence(session, job_id)
             leases.set_state(session, job_id, fence, JobState.PACKAGING)
-            leases.finish_succeeded(session, job_id, fence, report | changes, artifacts, kept_pass=kept_pass)
+            leases.finish_succeeded(session, job_id, fence, report | changes, artifacts)
 
     def succeeded(self, files: Mapping[str, bytes], trials: Sequence[Trial] = ()) -> str:
         """A job that has succeeded with these files."""

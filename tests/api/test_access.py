@@ -35,12 +35,6 @@ ACCESS: Mapping[str, Scope | None] = {
     "POST /v1/jobs/{job_id}/resume": Scope.WRITE,
     "POST /v1/jobs/{job_id}/retry": Scope.WRITE,
     "POST /v1/jobs/{job_id}/deliver": Scope.WRITE,
-    "POST /v1/groups": Scope.WRITE,
-    "GET /v1/groups": Scope.READ,
-    "GET /v1/groups/{group_id}": Scope.READ,
-    "POST /v1/groups/{group_id}/cancel": Scope.WRITE,
-    "POST /v1/groups/{group_id}/retry": Scope.WRITE,
-    "DELETE /v1/groups/{group_id}": Scope.WRITE,
     "GET /v1/jobs/{job_id}/trace": Scope.READ,
     "GET /v1/jobs/{job_id}/path": Scope.READ,
     "GET /v1/jobs/{job_id}/path/{seq}/plan": Scope.READ,
@@ -75,13 +69,6 @@ ACCESS: Mapping[str, Scope | None] = {
 }
 OPEN_PAGES = {"GET /docs", "GET /sign-in", "POST /sign-in", "GET /static/{digest}/{name}"}
 SIGN_IN = "/sign-in"
-GROUP = {
-    "name": "grid",
-    "sets": [
-        {"name": "set", "checkpoints": [{"uri": "hf://acme/bert"}], "validation": {"uri": "s3://acme/dev.csv"}},
-    ],
-    "settings": [{"name": "paper", "preset": "paper"}],
-}
 BODIES = {"/v1/jobs/{job_id}/deliver": {"uri": "hf://acme/small", "token": "x"}}
 """Of routes that read theirs before they look for what is named."""
 WEBHOOK = {"url": "https://ci.acme.example/axformer?token=canary", "events": ["job.succeeded"]}
@@ -150,7 +137,6 @@ def owned(client, crew, stage, make_trial) -> Owned:
             "name": "plan.json",
             "delivery_id": deliveries[0]["id"],
             "upload_id": made("/v1/uploads", files={"file": ("data.csv", b"text,label\n")}),
-            "group_id": made("/v1/groups", json=GROUP),
             "secret_id": made("/v1/webhook-secrets"),
             "key_id": made("/v1/keys", json={"name": "another"}),
         }

@@ -122,14 +122,6 @@ def of_a_job(api: TestClient, settings: Settings) -> dict[str, Any]:
     }
 
 
-def of_a_group(api: TestClient, body: dict[str, Any]) -> dict[str, Any]:
-    """Answers about a group of one job that waits."""
-    uris = {part: body[part] for part in ("checkpoint", "validation")}
-    one = {"name": "reviews", "checkpoints": [uris["checkpoint"]], "validation": uris["validation"]}
-    group = api.post("/v1/groups", json={"name": "seeds", "sets": [one], "settings": [{"name": "paper"}]}).json()
-    return {"group": group, "groups": api.get("/v1/groups").json()}
-
-
 def of_the_service(api: TestClient, settings: Settings) -> dict[str, Any]:
     nowhere = SecretStr(f"redis://127.0.0.1:{free_port()}/0")
     with TestClient(create_app(settings.model_copy(update={"broker_url": nowhere}))) as alone:
@@ -158,8 +150,8 @@ def shape(value: Any) -> Any:
     return "number" if type(value) in (int, float) else type(value).__name__
 
 
-def test_the_examples_are_what_the_service_answers(api: TestClient, settings: Settings, body: dict[str, Any]) -> None:
-    found = of_keys(api) | of_a_job(api, settings) | of_a_group(api, body) | of_the_service(api, settings)
+def test_the_examples_are_what_the_service_answers(api: TestClient, settings: Settings) -> None:
+    found = of_keys(api) | of_a_job(api, settings) | of_the_service(api, settings)
     found["audit"] = api.get("/v1/audit").json()
     found = dict(sorted(shortened(found).items()))
     if os.environ.get("WRITE_EXAMPLES"):

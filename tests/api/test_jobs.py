@@ -3,9 +3,8 @@
 from concurrent.futures import ThreadPoolExecutor
 
 from axformer.config import make_config
-from axformer.data.columns import Columns
 from axformer.forms.kinds import KINDS
-from axformer.repair.settings import FinetuneSettings
+from axformer.wire.finetuning import FinetuneSettings
 from tests.statements import reads_report, said_to
 
 JOB = "/v1/jobs/{}"
@@ -30,7 +29,7 @@ def test_a_posted_job_is_queued_and_every_setting_is_echoed(api):
     assert answer.headers["Location"] == f"/v1/jobs/{job['id']}"
     assert (job["state"], job["attempt"], job["preset"], job["priority"]) == ("queued", 0, "published", 3)
     assert job["config"] == make_config("published", {"refine_margin": 1.5}).model_dump(mode="json")
-    assert job["validation"]["columns"] == {**Columns().model_dump(), "text": "sentence"}
+    assert job["validation"]["columns"] == {"text": "sentence"}
     assert (job["test"], job["labels"]) == (sent["test"], sent["labels"])
     assert job["forms"] == ["compact"]
     assert job["train"] == sent["train"]
@@ -54,7 +53,7 @@ def test_a_new_head_is_echoed_and_brings_its_own_training_defaults(api, body):
 def test_data_that_calibrates_goes_with_a_method_that_fits(api, body):
     sent = {"uri": "s3://acme/texts.csv", "columns": {"text": "sentence"}}
     job = api.post("/v1/jobs", json=body | {"preset": "smallest", "calibrate": sent}).json()
-    assert job["calibrate"] == {**sent, "columns": {**Columns().model_dump(), "text": "sentence"}}
+    assert job["calibrate"] == sent
     assert api.get(f"/v1/jobs/{job['id']}").json()["calibrate"] == job["calibrate"]
     order_alone = body | {"preset": "smallest", "config": {"repair": "none"}, "calibrate": sent}
     assert api.post("/v1/jobs", json=order_alone).status_code == 202, "the order of leaving is measured on it"
@@ -228,8 +227,9 @@ def test_no_answer_reads_a_whole_report(api, stage):
 def test_a_job_shows_progress_error_and_report(api, stage, make_trial):
     progress = {"done": 2, "known": 9, "seconds": 1.0, "seconds_left": 3.5, "base_loss": 0.5, "min_loss": 0.4}
     progress |= {"operations": 900, "estimated_speedup": 1.1, "first_look": "40 rows"}
-    progress |= {"pass_number": 1, "passes": 1, "order": "auto", "step": None}
-    done = stage.running([make_trial(0)], progress | {"dimensions": {"layers": 2}})
+    progress |= {"step": None}
+    earlier = {"pass_number": 1, "passes": 1, "order": "auto"}
+    done = stage.running([make_trial(0)], progress | earlier | {"dimensions": {"layers": 2}})
     assert api.get(JOB.format(done)).json()["progress"] == progress
     stage.succeed(done, {})
     job = api.get(JOB.format(done)).json()

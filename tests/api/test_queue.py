@@ -15,11 +15,12 @@ from store.repositories.queue import waiting_jobs
 from store.repositories.teams import TeamLimits, create_team, set_limits
 from store.repositories.workers import note_worker
 from store.session import session_scope
+from tests.specs import spec_of
 
 
 def of_rivals(sessions, rivals, **changes):
     with session_scope(sessions) as session:
-        new = jobs.NewJob(rivals.id, "x", {"uri": "hf://a/b"}, {"uri": "s3://acme/b.csv"}, "paper", {}, **changes)
+        new = jobs.NewJob(rivals.id, "x", spec_of(), **changes)
         return jobs.create_job(session, new).job.id
 
 

@@ -134,7 +134,7 @@ def test_a_trace_that_is_read_slowly_breaks_off_when_its_key_is_revoked(api, sta
     resources = api.app.state.resources
     job_id = stage.running([make_trial(seq) for seq in range(2 * resources.settings.trace_chunk)])
     caller = access.sign_in(resources, crew.key, None)
-    trials = traces.stream(resources.reading_sessions, caller, job_id, 1, after=-1, limit=None, chunk=7)
+    trials = traces.stream(resources.reading_sessions, caller, job_id, after=-1, limit=None, chunk=7)
     assert [next(trials).seq for _ in range(7)] == list(range(7))
     with session_scope(sessions) as session:
         revoke_key(session, caller.key_id)

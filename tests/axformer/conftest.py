@@ -8,6 +8,7 @@ from axformer.config import make_config
 from axformer.forms.kinds import COMPACT, KINDS, ZEROED
 from axformer.intake.dataset import DataSource
 from axformer.run import PruningRun
+from tests.runs import open_run
 from tests.tiny_models import save_tiny_checkpoint, tiny_rows, write_rows
 
 
@@ -25,7 +26,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def finished(checkpoint: Path, data: Path) -> PruningRun:
     """A finished pass without hard attention."""
     config = make_config("paper", {"majority_fraction": 0.2, "hard_attention": False, "max_length": 10})
-    run = PruningRun.open(checkpoint, DataSource(str(data)), test=DataSource(str(data)), config=config)
+    run = open_run(checkpoint, DataSource(str(data)), test=DataSource(str(data)), config=config)
     list(run.trials())
     return run
 

@@ -13,8 +13,8 @@ from axformer.intake.dataset import DataSource
 from axformer.plan.path import points_of
 from axformer.plan.plan import read_plan_file
 from axformer.plan.trial import Trial
-from axformer.run import PruningRun
 from axformer.wire.report import Report
+from tests.runs import open_run
 from tests.tiny_models import tiny_rows, write_rows
 
 KNOBS = {"majority_fraction": 0.2, "neuron_group_size": 12, "attention_top_k": 3, "confirm": 0.4}
@@ -30,9 +30,9 @@ def published(tmp_path_factory: pytest.TempPathFactory, checkpoint: Path) -> tup
     test = write_rows(files / "test.jsonl", tiny_rows(20, seed=9))
     for seed in range(10):
         config = make_config("paper", KNOBS | {"seed": seed})
-        run = PruningRun.open(checkpoint, DataSource(str(data)), test=DataSource(str(test)), config=config)
+        run = open_run(checkpoint, DataSource(str(data)), test=DataSource(str(test)), config=config)
         list(run.trials())
-        (confirmed,) = run.passes.measured
+        confirmed = run.decisions.measured
         if 0 < confirmed.kept < len(confirmed.points) - 1:
             report = run.publish(files / "result")
             return files / "result", Report.model_validate(report), data

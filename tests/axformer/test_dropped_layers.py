@@ -15,7 +15,7 @@ from axformer.config import make_config
 from axformer.intake.dataset import DataSource
 from axformer.plan.plan import read_plan_file
 from axformer.plan.trial import Phase, Verdict
-from axformer.run import PruningRun
+from tests.runs import open_run
 
 DROPPED = ("layer.2.drop", "layer.0.drop")
 KEPT = "1"
@@ -26,11 +26,11 @@ KEPT = "1"
 def shallow(tmp_path_factory: pytest.TempPathFactory, checkpoint: Path, data: Path) -> Path:
     """The result of a run that dropped two layers of three."""
     config = make_config("paper", {"hard_attention": False, "max_length": 10})
-    run = PruningRun.open(checkpoint, DataSource(str(data)), config=config)
+    run = open_run(checkpoint, DataSource(str(data)), config=config)
     base = next(iter(run.trials()))
     for seq, element in enumerate(DROPPED, 1):
         changes = {"seq": seq, "phase": Phase.LAYER, "element": element, "verdict": Verdict.ACCEPT, "helped": 0}
-        run.passes.add(base.model_copy(update=changes))
+        run.decisions.trace.append(base.model_copy(update=changes))
     directory = tmp_path_factory.mktemp("shallow") / "result"
     run.publish(directory)
     return directory

@@ -3,6 +3,7 @@
 ``make families`` runs these and writes ``docs/families.md`` from their outcomes.
 """
 
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from axformer.architectures.hard_attention import ATTENTION_NAME
 from axformer.architectures.registry import ARCHITECTURES, architecture_of
 from axformer.config import PassConfig
 from axformer.evaluation.int8 import Int8Evaluator, in_int8
-from axformer.evaluation.plain import PlainEvaluator, predict
+from axformer.evaluation.plain import PlainEvaluator
 from axformer.evaluation.prefix import PrefixEvaluator
 from axformer.forms.stock import stock
 from axformer.intake.checkpoint import Checkpoint, from_memory
@@ -27,9 +28,10 @@ from axformer.model.compact import compact
 from axformer.model.parameters import ParameterCount
 from axformer.plan.elements import parse
 from axformer.plan.plan import Plan
-from axformer.run import PruningRun
+from axformer.scores.measured import measure
 from tests.family_cases import Case, all_cases, checkpoint_of, data_of, some_plan, stock_model
 from tests.plans import plans
+from tests.runs import open_run
 from tests.shallow import kept_without, shallow
 from tests.tiny_families import DIMENSIONS, tiny_family_model, tiny_family_tokenizer
 from tests.tiny_models import tiny_rows, write_rows
@@ -43,7 +45,8 @@ DROPPED = some_plan(3).dropping((1, 3))
 RELATIVE = {"deberta-v2", "llama", "modernbert", "qwen3", "xlnet"}
 """Families that count positions relative to each other: nothing breaks when an input is longer than they are meant for."""
 families = pytest.mark.parametrize("family", sorted(ARCHITECTURES))
-cases = pytest.mark.parametrize("case", all_cases(), ids=str)
+cases = pytest.mark.parametrize("case", all_cases(), ids=str, scope="module")
+"""With this scope all laws of one case come one after another, and share its models."""
 
 
 def plain(case: Case) -> PlainEvaluator:
@@ -53,17 +56,23 @@ def plain(case: Case) -> PlainEvaluator:
 
 def losses(model: Any, case: Case) -> torch.Tensor:
     samples = data_of(case).samples
-    return samples.per_sample(predict(model, checkpoint_of(case).task, samples).losses)
+    return measure(model, checkpoint_of(case).task, samples).losses
 
 
 def small_model(checkpoint: Checkpoint, plan: Plan) -> Any:
     return compact(checkpoint.model, checkpoint.architecture, plan)
 
 
+@lru_cache(maxsize=len(PLANS) + 2)
+def shared_model(case: Case, plan: Plan) -> Any:
+    """A small model that tests only read."""
+    return small_model(checkpoint_of(case), plan)
+
+
 @cases
 def test_masked_equals_removed(case: Case) -> None:
     for plan in (*PLANS, DROPPED):
-        removed = losses(small_model(checkpoint_of(case), plan), case)
+        removed = losses(shared_model(case, plan), case)
         torch.testing.assert_close(removed, plain(case).losses(plan), rtol=1e-5, atol=1e-5)
 
 
@@ -130,7 +139,7 @@ def test_parameters_are_counted(case: Case) -> None:
     checkpoint = checkpoint_of(case)
     count = ParameterCount(checkpoint.model, checkpoint.architecture)
     for plan in (FULL, *PLANS, DROPPED):
-        small = small_model(checkpoint, plan)
+        small = shared_model(case, plan)
         assert count.left(plan) == sum(parameter.numel() for parameter in small.parameters())
 
 
@@ -138,7 +147,7 @@ def test_parameters_are_counted(case: Case) -> None:
 def test_keeping_everything_changes_nothing(case: Case) -> None:
     expected = losses(stock_model(case), case)
     torch.testing.assert_close(plain(case).losses(FULL), expected, rtol=1e-5, atol=1e-5)
-    torch.testing.assert_close(losses(small_model(checkpoint_of(case), FULL), case), expected, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(losses(shared_model(case, FULL), case), expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("case", [case for case in all_cases() if architecture_of(case.family).int8], ids=str)
@@ -218,7 +227,7 @@ def test_a_checkpoint_with_a_tokenizer_of_its_own_goes_all_the_way(tmp_path: Pat
     tokenizer.save_pretrained(tmp_path / "checkpoint")
     data = write_rows(tmp_path / "data.jsonl", tiny_rows(30, pairs=True))
     knobs = PassConfig(majority_fraction=0.1, attention_top_k=5)
-    run = PruningRun.open(tmp_path / "checkpoint", DataSource(str(data)), config=knobs)
+    run = open_run(tmp_path / "checkpoint", DataSource(str(data)), config=knobs)
     list(run.trials())
     report = run.publish(tmp_path / "pruned")
     assert report["pruned"]["parameters"] < report["base"]["parameters"]

@@ -24,7 +24,7 @@ def test_every_goal_is_described_and_gives_a_config() -> None:
     assert (small.within_points, small.confirm) == (2.0, CompressConfig().confirm)
     preset, shallow = config_for(parse_goal("fewer-layers=2"))
     assert isinstance(shallow, LayersConfig)
-    assert (preset, shallow.within_points, shallow.finetune_defaults["epochs"]) == (Preset.PAPER, 2.0, 3)
+    assert (preset, shallow.within_points, shallow.about.finetune_defaults["epochs"]) == (Preset.PAPER, 2.0, 3)
     assert config_for(parse_goal("within-points")) == config_for(parse_goal("within-points=1"))
 
 

@@ -1,10 +1,7 @@
 """Base models with a new head: trained first, kept as the untouched model, and the same bytes whatever interrupts it."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -26,12 +23,14 @@ from axformer.intake.dataset import prepare
 from axformer.plan.path import Stop
 from axformer.plan.plan import Plan, read_plan_file
 from axformer.plan.trial import Trial
-from axformer.repair.settings import make_settings
 from axformer.run import PruningRun
-from axformer.scores.scoring import score
+from axformer.scores.measured import measure
 from axformer.surroundings import Surroundings
+from axformer.wire.finetuning import make_settings
 from axformer.wire.heads import NewHead, parse_head
 from tests.family_cases import SETTINGS, Case, all_cases, stock_model
+from tests.forked import forked_interpreter
+from tests.runs import open_run
 from tests.tiny_families import tiny_family_config, tiny_family_model, tiny_family_tokenizer
 from tests.tiny_models import save_tiny_checkpoint, tiny_rows, write_rows
 
@@ -107,7 +106,7 @@ def opened(
 ) -> PruningRun:
     inputs = {"test": source(files / "test.jsonl"), "train": source(files / "train.jsonl"), "finetune": LESSONS}
     config = make_config("paper", {"accept_poor_model": True, **knobs})
-    return PruningRun.open(
+    return open_run(
         *(files / base, source(files / "validation.jsonl")),
         **{"config": config, "head": head, "surroundings": surroundings, **inputs, **given},
     )
@@ -145,11 +144,7 @@ def test_the_trained_model_knows_its_classes_and_has_learned(files: Path) -> Non
 
 
 def test_a_killed_training_goes_on_and_ends_with_the_same_bytes(files: Path, tmp_path: Path) -> None:
-    killed = subprocess.run(
-        [sys.executable, "-c", KILLED, str(files), str(tmp_path)],
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(Path.cwd())},
-    )
+    killed = forked_interpreter(["-c", KILLED, str(files), str(tmp_path)])
     assert killed.returncode == -signal.SIGKILL
     steps: list[int] = []
     run = opened(files, Surroundings(tmp_path, on_step=lambda step: steps.append(step.done)))
@@ -177,7 +172,7 @@ def test_apply_makes_the_model_of_the_plan_again_from_the_untouched_one(files: P
     apply_plan(plan, untouched, source(files / "validation.jsonl"), tmp_path / "applied", forms=None)
     checkpoint = load_checkpoint(tmp_path / "result" / "untouched")
     validation = prepare(read_rows(str(files / "validation.jsonl")), checkpoint, run.config)
-    scored = score(axformer.load(tmp_path / "applied"), checkpoint.task, validation.samples)
+    scored = measure(axformer.load(tmp_path / "applied"), checkpoint.task, validation.samples)
     assert scored.figures == pytest.approx(report["finetune"]["before"]["validation"], rel=1e-6)
     card = (tmp_path / "result" / "README.md").read_text(encoding="utf-8")
     assert "a base model with a new head for classification, trained on 24 rows (2 epochs)" in card
@@ -191,7 +186,7 @@ def test_layers_leave_the_base_model_and_then_it_is_trained(files: Path, tmp_pat
     assert at_once._headed is not None
     trained = load_checkpoint(at_once._headed.directory)
     plan = Plan.full(trained.dimensions).dropping((2, 3))
-    fitting = PruningRun.open(
+    fitting = open_run(
         *(at_once._headed.directory, source(files / "validation.jsonl")),
         config=make_config("paper", {"accept_poor_model": True, **LAYERS, "drop": 2}),
         train=source(files / "train.jsonl"),

@@ -8,8 +8,8 @@ import pytest
 from axformer.config import make_config
 from axformer.intake.dataset import DataSource
 from axformer.plan.trial import Trial
-from axformer.run import PruningRun
 from tests.forked import forked_interpreter
+from tests.runs import open_run
 from tests.tiny_models import save_tiny_checkpoint, tiny_config, tiny_rows, write_rows
 
 ORACLE = Path(__file__).parents[3] / "shared" / "oracle" / "naive_axformer.py"
@@ -35,7 +35,7 @@ def test_the_pass_decides_as_the_reference(
 
     def trials_with(**knobs: object) -> list[Trial]:
         config = make_config(preset, {"attention_top_k": top_k, **knobs})
-        return list(PruningRun.open(checkpoint, DataSource(str(data)), config=config).trials())
+        return list(open_run(checkpoint, DataSource(str(data)), config=config).trials())
 
     trials = trials_with(early_decision=False)
     for faster in (trials_with(), trials_with(precision="guarded")):

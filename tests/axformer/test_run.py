@@ -23,11 +23,12 @@ from axformer.intake.dataset import DataSource, prepare
 from axformer.model.surgery import operate
 from axformer.plan.plan import parse_plan_file, read_plan_file
 from axformer.plan.trial import Trial, Verdict
-from axformer.repair.settings import FinetuneSettings
 from axformer.run import PruningRun
-from axformer.scores.scoring import score
+from axformer.scores.measured import measure
+from axformer.wire.finetuning import FinetuneSettings
 from tests.family_cases import Case, checkpoint_of, data_of, stock_model
 from tests.forked import forked_interpreter
+from tests.runs import open_run
 from tests.tiny_families import tiny_family_tokenizer
 from tests.tiny_models import (
     SPECIAL,
@@ -47,7 +48,7 @@ def published(tmp_path_factory: pytest.TempPathFactory, checkpoint: Path, data: 
     """A finished pass with hard attention accepted somewhere."""
     held_out = write_rows(tmp_path_factory.mktemp("test") / "test.jsonl", tiny_rows(20, seed=9))
     config = make_config("paper", {"attention_top_k": 3, "majority_fraction": 0.2})
-    run = PruningRun.open(checkpoint, DataSource(str(data)), test=DataSource(str(held_out)), config=config)
+    run = open_run(checkpoint, DataSource(str(data)), test=DataSource(str(held_out)), config=config)
     list(run.trials())
     directory = tmp_path_factory.mktemp("results") / "pruned"
     run.publish(directory)
@@ -57,7 +58,8 @@ def published(tmp_path_factory: pytest.TempPathFactory, checkpoint: Path, data: 
 def test_a_result_holds_what_the_contract_names(published: tuple[Path, PruningRun]) -> None:
     directory, run = published
     assert sorted(path.name for path in directory.iterdir()) == [
-        *("README.md", "model", "path.svg", "plan.json", "plan.svg", "report.html", "report.json", "trace.jsonl"),
+        *("README.md", "model", "path.svg", "plan.json", "plan.svg", "report.html", "report.json"),
+        *("run.json", "trace.jsonl"),
     ]
     assert not [path for path in directory.parent.iterdir() if path != directory], "drafts are gone"
     trace = [Trial.model_validate_json(line) for line in (directory / "trace.jsonl").read_text().splitlines()]
@@ -217,7 +219,7 @@ def test_what_is_no_compact_model_is_not_loaded(tmp_path: Path, checkpoint: Path
 
 def test_nothing_removed_is_a_result_too(tmp_path: Path, checkpoint: Path, data: Path) -> None:
     config = make_config("paper", {"majority_fraction": 0.999, "hard_attention": False})
-    run = PruningRun.open(checkpoint, DataSource(str(data)), config=config)
+    run = open_run(checkpoint, DataSource(str(data)), config=config)
     list(run.trials())
     report = run.publish(tmp_path / "same")
     assert report["removed"] == []
@@ -229,7 +231,7 @@ def test_a_pass_to_a_target_within_a_tolerance_is_published_as_it_ended(
     tmp_path: Path, checkpoint: Path, data: Path
 ) -> None:
     config = make_config("paper", {"majority_fraction": 0.3, "tolerance": 0.2, "target_size": 0.9})
-    run = PruningRun.open(checkpoint, DataSource(str(data)), config=config)
+    run = open_run(checkpoint, DataSource(str(data)), config=config)
     trials = list(run.trials())
     report = run.publish(tmp_path / "pruned")
     assert report["trials"] == len(trials)
@@ -245,8 +247,8 @@ def test_a_trained_result_tells_what_it_was_before_and_loads_as_any_other(
 ) -> None:
     lessons = DataSource(str(write_rows(tmp_path / "train.jsonl", tiny_rows(24, seed=8))))
     how = FinetuneSettings(epochs=3, learning_rate=1e-3, batch_size=8)
-    plain = PruningRun.open(checkpoint, DataSource(str(data)))
-    trained = PruningRun.open(checkpoint, DataSource(str(data)), train=lessons, finetune=how)
+    plain = open_run(checkpoint, DataSource(str(data)))
+    trained = open_run(checkpoint, DataSource(str(data)), train=lessons, finetune=how)
     assert [trial.verdict for trial in trained.trials()] == [trial.verdict for trial in plain.trials()]
     before, after = plain.publish(tmp_path / "plain"), trained.publish(tmp_path / "trained")
     assert before["finetune"] is None
@@ -260,7 +262,7 @@ def test_a_trained_result_tells_what_it_was_before_and_loads_as_any_other(
     assert (plans[0].plan, plans[0].config) == (plans[1].plan, plans[1].config)
     assert "Then it was trained on 24 rows (3 epochs)" in (tmp_path / "trained" / "README.md").read_text()
     loaded = axformer.load(tmp_path / "trained").state_dict()
-    again = PruningRun.open(checkpoint, DataSource(str(data)), train=lessons, finetune=how)
+    again = open_run(checkpoint, DataSource(str(data)), train=lessons, finetune=how)
     list(again.trials())
     again.publish(tmp_path / "again")
     assert all(
@@ -272,7 +274,7 @@ def test_what_was_measured_already_is_what_would_be_measured_again(
     tmp_path: Path, checkpoint: Path, data: Path
 ) -> None:
     config = PassConfig(majority_fraction=0.2)
-    looked, not_looked = (PruningRun.open(checkpoint, DataSource(str(data)), config=config) for _ in range(2))
+    looked, not_looked = (open_run(checkpoint, DataSource(str(data)), config=config) for _ in range(2))
     looked.look()
     list(looked.trials())
     list(not_looked.trials())
@@ -283,14 +285,14 @@ def test_what_was_measured_already_is_what_would_be_measured_again(
     assert with_look["comparison"] == without["comparison"]
     small, whole = axformer.load(tmp_path / "looked"), load_checkpoint(checkpoint)
     assert with_look["pruned"]["validation"] == pytest.approx(
-        score(small, whole.task, prepare(read_rows(str(data)), whole, config).samples).figures, rel=1e-6
+        measure(small, whole.task, prepare(read_rows(str(data)), whole, config).samples).figures, rel=1e-6
     )
 
 
 def test_a_regression_goes_the_same_way(tmp_path: Path) -> None:
     checkpoint = save_tiny_checkpoint(tmp_path / "checkpoint", tiny_config(labels=1))
     data = write_rows(tmp_path / "data.jsonl", tiny_rows(30, pairs=True, labels=1))
-    run = PruningRun.open(checkpoint, DataSource(str(data)), config=PassConfig(majority_fraction=0.2))
+    run = open_run(checkpoint, DataSource(str(data)), config=PassConfig(majority_fraction=0.2))
     list(run.trials())
     report = run.publish(tmp_path / "pruned")
     assert set(report["pruned"]["validation"]) == {"loss", "pearson", "spearman"}
@@ -311,7 +313,7 @@ def test_prune_in_memory_leaves_the_model_alone() -> None:
 
 def test_a_pass_in_int8_decides_and_reports_in_int8(checkpoint: Path, data: Path, tmp_path: Path) -> None:
     knobs = PassConfig(evaluate_in="int8", majority_fraction=0.1)
-    run = PruningRun.open(checkpoint, DataSource(str(data)), test=DataSource(str(data)), config=knobs)
+    run = open_run(checkpoint, DataSource(str(data)), test=DataSource(str(data)), config=knobs)
     trace = list(run.trials())
     report = run.publish(tmp_path / "pruned")
     assert {trial.precision for trial in trace} == {"int8"}
@@ -322,7 +324,7 @@ def test_a_pass_in_int8_decides_and_reports_in_int8(checkpoint: Path, data: Path
     assert "on held-out data (both models in int8) the loss" in report["finding"]["sentence"]
     assert f"between {change['interval'][0]:+.4f} and {change['interval'][1]:+.4f}" in report["finding"]["sentence"]
     assert "## In int8" in (tmp_path / "pruned" / "README.md").read_text(encoding="utf-8")
-    float_run = PruningRun.open(checkpoint, DataSource(str(data)), config=PassConfig(majority_fraction=0.1))
+    float_run = open_run(checkpoint, DataSource(str(data)), config=PassConfig(majority_fraction=0.1))
     list(float_run.trials())
     assert float_run.plan != run.plan, "the rounding of int8 decides otherwise somewhere"
 
@@ -344,7 +346,7 @@ def test_notes_and_record_of_training_rows_are_those_of_other_rows(tmp_path: Pat
     untagged = [row | {"tags": [UNLABELLED] * len(row["tags"])} for row in rows[:5]]  # type: ignore[arg-type]
     more = DataSource(str(write_rows(tmp_path / "more.jsonl", [*untagged, *rows[5:]])))
     config = make_config("paper", {"method": "layers", "drop": 1, "max_length": 8})
-    run = PruningRun.open(tmp_path / "checkpoint", validation, test=more, config=config, train=more)
+    run = open_run(tmp_path / "checkpoint", validation, test=more, config=config, train=more)
     told = [note.removeprefix("train data: ") for note in run.notes if note.startswith("train")]
     *same, shared = (note.removeprefix("test data: ") for note in run.notes if note.startswith("test"))
     assert told == same

@@ -1,43 +1,113 @@
-"""Fine-tuning on a tiny model: repeatable, and an ordinary checkpoint comes out."""
+"""Training on tiny models: repeatable, every task learns a rule that its rows follow, and an ordinary checkpoint comes out."""
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 from safetensors.torch import load_file
-from transformers import AutoModelForSequenceClassification, BertModel
+from transformers import AutoTokenizer, BertModel
 
-from benchmarks.demo_checkpoint import demo_checkpoint
-from benchmarks.finetune import finetune
-from benchmarks.measure import measure
-from benchmarks.rows import Row, read_rows, write_rows
-from benchmarks.tasks.registry import task_named
+from benchmarks.demo_data import demo_checkpoint
+from benchmarks.families import FAMILIES, HEADS, LAYERS, POSITIONS, family_named
+from benchmarks.finetune import finetune, train_from_scratch
+from benchmarks.rows import ChoiceRow, LabelsRow, QuestionRow, Row, TagsRow, TextRow, read_rows, write_rows
+from benchmarks.tasks.answering import Answering
+from benchmarks.tasks.registry import TASKS, task_named
 from benchmarks.training import Recipe
 from tests.tiny_models import MAX_TOKENS, WORDS, tiny_config, tiny_tokenizer
 
 RECIPE = Recipe(epochs=15, batch_size=8, learning_rate=0.003, threads=1, max_length=MAX_TOKENS)
 CLASSES = task_named("classification")
+ANSWER = "word1"
 ROWS = [
     Row(f"{WORDS[index % 2]} {WORDS[2 + index % 50]}", ("zebra", "ape")[index % 2]) for index in range(64)
 ]  # the first word tells the label
+TEXTS = ["rain falls on the green hills today", "the bank lends money", "a striker scored twice in the last cup match"]
+TOPICS = [Row(f"{TEXTS[index % 3]}, {index}", ("rain", "bank", "cup")[index % 3]) for index in range(96)]
 
 
 @pytest.fixture
 def base(tmp_path: Path) -> Path:
     """A tiny model without a head, as it comes from pre-training."""
+    torch.manual_seed(0)
     BertModel(tiny_config(layers=2)).save_pretrained(tmp_path / "base")
     tiny_tokenizer().save_pretrained(tmp_path / "base")
     return tmp_path / "base"
 
 
-def test_the_checkpoint_has_learned_and_names_its_labels(base, tmp_path):
-    finetune(base, CLASSES, ROWS, tmp_path / "out", RECIPE)
-    config = json.loads((tmp_path / "out" / "config.json").read_text())
-    assert config["label2id"] == {"ape": 0, "zebra": 1}
-    assert measure(tmp_path / "out", CLASSES, ROWS, MAX_TOKENS)["accuracy"] == 1.0
+def question(index: int, padding: int = 3) -> QuestionRow:
+    """A context in which one word, always the same, is the answer."""
+    before = " ".join(WORDS[2 + (index + step) % 50] for step in range(index % padding))
+    after = " ".join(WORDS[2 + (index * step) % 50] for step in range(1, 4))
+    context = f"{before} {ANSWER} {after}".strip()
+    return QuestionRow("word0", context, {"text": [ANSWER], "answer_start": [context.index(f"{ANSWER} ")]})
 
 
-def test_the_same_seed_gives_the_same_weights_and_another_seed_others(base, tmp_path):
+def choice(index: int) -> ChoiceRow:
+    choices = [WORDS[2 + (index + step) % 50] for step in range(3)]
+    choices[index % 3] += f" {ANSWER}"
+    return ChoiceRow("word0", choices, index % 3)
+
+
+def tags(index: int) -> TagsRow:
+    words = [WORDS[(index + step) % 4] for step in range(1 + index % 5)]
+    return TagsRow(words, [{"word0": "B-X", "word1": "I-X"}.get(word, "O") for word in words])
+
+
+LEARNED: dict[str, tuple[list[Any], float]] = {
+    "classification": (ROWS, 0.1),
+    "regression": ([Row(row.text, float(row.label == "ape"), text_pair="word7") for row in ROWS], 0.05),
+    "multi-label": (
+        [
+            LabelsRow(f"word{index % 2} word{2 + index % 3}", [["a", "b"][index % 2], *["c"] * (index % 3 == 0)])
+            for index in range(48)
+        ],
+        0.3,
+    ),
+    "tagging": ([tags(index) for index in range(64)], 0.3),
+    "question-answering": ([question(index) for index in range(64)], 0.5),
+    "multiple-choice": ([choice(index) for index in range(64)], 0.3),
+    "masked-lm": ([TextRow(" ".join([WORDS[index % 4]] * 6)) for index in range(64)], 3.0),
+}
+"""Rows of each task, and the loss that a model is to fall below on them; without learning it is that of guessing."""
+
+
+@torch.inference_mode()
+def loss_of(checkpoint: Path, name: str, rows: list[Any], max_length: int = MAX_TOKENS) -> float:
+    """The loss of a checkpoint on rows."""
+    task = task_named(name)
+    model, tokenizer = task.auto_class.from_pretrained(checkpoint).eval(), AutoTokenizer.from_pretrained(checkpoint)
+    return float(model(**task.encode(tokenizer, rows, model.config, max_length)).loss)
+
+
+@pytest.mark.parametrize("name", LEARNED)
+def test_a_task_learns_what_its_rows_follow(name: str, base: Path, tmp_path: Path) -> None:
+    rows, most = LEARNED[name]
+    write_rows(tmp_path / "rows.jsonl", rows)
+    assert read_rows(tmp_path / "rows.jsonl", task_named(name).form) == rows
+    finetune(base, task_named(name), rows, tmp_path / "out", RECIPE)
+    assert loss_of(tmp_path / "out", name, rows) < most
+
+
+def test_the_head_names_its_labels(base: Path, tmp_path: Path) -> None:
+    finetune(base, task_named("tagging"), [tags(index) for index in range(8)], tmp_path / "out", Recipe(epochs=1))
+    assert json.loads((tmp_path / "out" / "config.json").read_text())["label2id"] == {"B-X": 0, "I-X": 1, "O": 2}
+
+
+@pytest.mark.parametrize("max_length", [MAX_TOKENS, 80])
+def test_the_target_of_a_window_is_the_answer_or_its_first_token(max_length: int) -> None:
+    tokenizer, task = tiny_tokenizer(), Answering()
+    rows = [question(index, padding=120) for index in (0, 5, 60, 110)]
+    inputs = task.encode(tokenizer, rows, None, max_length)
+    targets = zip(inputs["input_ids"], inputs["start_positions"], inputs["end_positions"], strict=True)
+    pointed = [tokenizer.decode(window[start : stop + 1]) for window, start, stop in targets]
+    assert set(pointed) <= {ANSWER, "[CLS]"}
+    assert pointed.count(ANSWER) >= len(rows)
+
+
+def test_the_same_seed_gives_the_same_weights_and_another_seed_others(base: Path, tmp_path: Path) -> None:
     recipes = {"first": Recipe(epochs=1, threads=1), "again": Recipe(epochs=1, threads=1)}
     recipes["other"] = Recipe(epochs=1, threads=1, seed=1)
     for name, recipe in recipes.items():
@@ -47,22 +117,16 @@ def test_the_same_seed_gives_the_same_weights_and_another_seed_others(base, tmp_
     assert not heads["first"].equal(heads["other"])
 
 
-def test_float_labels_make_a_regressor_of_sentence_pairs(base, tmp_path):
-    task = task_named("regression")
-    rows = [Row(row.text, float(row.label == "ape"), text_pair="word7") for row in ROWS]
-    finetune(base, task, rows, tmp_path / "out", RECIPE)
-    assert AutoModelForSequenceClassification.from_pretrained(tmp_path / "out").config.problem_type == "regression"
-    assert measure(tmp_path / "out", task, rows, MAX_TOKENS)["pearson"] > 0.9
-
-
-def test_rows_are_read_as_they_were_written(tmp_path):
+def test_rows_are_read_as_they_were_written(tmp_path: Path) -> None:
     rows = [Row("a “b”\u2028", "x"), Row("c", 1.5, text_pair="d")]
     write_rows(tmp_path / "rows.jsonl", rows)
     assert read_rows(tmp_path / "rows.jsonl", Row) == rows
 
 
-def test_the_demo_s_checkpoint_is_kept_until_its_data_change(base, tmp_path, monkeypatch):
-    monkeypatch.setattr("benchmarks.demo_checkpoint.minilm", lambda: base)
+def test_the_demo_s_checkpoint_is_kept_until_its_data_change(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("benchmarks.demo_data.minilm", lambda: base)
     recipe = Recipe(epochs=1, threads=1)
     write_rows(tmp_path / "train.jsonl", ROWS)
     made = demo_checkpoint(tmp_path / "train.jsonl", tmp_path, recipe)
@@ -72,3 +136,36 @@ def test_the_demo_s_checkpoint_is_kept_until_its_data_change(base, tmp_path, mon
     write_rows(tmp_path / "train.jsonl", ROWS[:32])
     demo_checkpoint(tmp_path / "train.jsonl", tmp_path, recipe)
     assert (made / "model.safetensors").stat().st_mtime_ns != first
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_family_gives_a_checkpoint_that_loads_and_ignores_padding(family: str, tmp_path: Path) -> None:
+    recipe = Recipe(epochs=2, batch_size=16, learning_rate=1e-3, threads=1, max_length=32)
+    train_from_scratch(family, CLASSES, TOPICS, tmp_path / "out", recipe)
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "out")
+    model = CLASSES.auto_class.from_pretrained(tmp_path / "out").eval()
+    assert model.config.model_type == family
+    assert (model.config.num_hidden_layers, model.config.num_attention_heads) == (LAYERS, HEADS)
+    assert (model.config.pad_token_id, tokenizer.model_max_length) == (tokenizer.pad_token_id, POSITIONS)
+    with torch.inference_mode():
+        alone = model(**tokenizer(TEXTS[1], return_tensors="pt")).logits
+        among = model(**tokenizer(TEXTS, padding=True, return_tensors="pt")).logits[1:2]
+        other = model(**tokenizer(TEXTS[2], return_tensors="pt")).logits
+    assert torch.allclose(alone, among, atol=1e-4)
+    assert not torch.allclose(alone, other, atol=1e-3)
+
+
+def test_small_models_learn_a_topic_and_a_language(tmp_path: Path) -> None:
+    recipe = Recipe(epochs=10, batch_size=8, learning_rate=1e-3, threads=1, max_length=32)
+    train_from_scratch("modernbert", CLASSES, TOPICS, tmp_path / "topic", recipe)
+    assert loss_of(tmp_path / "topic", "classification", TOPICS, 32) < 0.1
+    texts = [TextRow(row.text) for row in TOPICS]
+    train_from_scratch("gpt2", task_named("causal-lm"), texts, tmp_path / "language", recipe)
+    assert loss_of(tmp_path / "language", "causal-lm", texts, 32) < 2.5
+
+
+def test_what_is_unknown_lists_what_there_is() -> None:
+    with pytest.raises(ValueError, match=f"task 'x' is unknown; there are {', '.join(TASKS)}"):
+        task_named("x")
+    with pytest.raises(ValueError, match=f"family 'bart' is unknown; there are {', '.join(FAMILIES)}"):
+        family_named("bart")

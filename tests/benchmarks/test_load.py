@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from benchmarks.load import queue, traffic, workers
-from benchmarks.load.report import report
+from benchmarks.load.__main__ import report
 from store.repositories.queue import state_counts
 from store.session import Sessions, session_scope
 from store.settings import Settings

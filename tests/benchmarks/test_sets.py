@@ -5,12 +5,11 @@ import json
 import random
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.harness import Place
 from benchmarks.rows import LabelsRow, QuestionRow, Row, read_rows
-from benchmarks.sets.catalog import SETS, main
 from benchmarks.sets.parts import by_group, held_out, sample
 from benchmarks.sets.reading import choice, questions, sentence_spans, sentences
 from benchmarks.sets.tags import kinds_of_words
@@ -113,15 +112,16 @@ def test_no_sentence_with_several_questions_is_in_two_parts(tmp_path):
     assert len(set().union(*pairs)) == 40
 
 
-def test_the_program_writes_the_three_parts(tmp_path, capsys):
+def test_a_set_is_written_once_in_three_parts_and_cut_for_a_trial_run(tmp_path):
     write(tmp_path / "SQuAD-v1.1/dev.jsonl", [asked(index) for index in range(24)])
     write(tmp_path / "TyDiQA-GoldP-en/train.jsonl", [])
-    main(tmp_path, tmp_path / "sets", ["squad"])
-    assert capsys.readouterr().out == "squad: 16 to train on, 4 to validate with, 4 held out\n"
-    rows = read_rows(tmp_path / "sets" / "squad" / "test.jsonl", QuestionRow)
-    assert all(row.answers == asked(0)["answers"] for row in rows)
-
-
-def test_an_unknown_set_lists_those_there_are(tmp_path):
-    with pytest.raises(Exception, match=f"set 'x' is unknown; there are {', '.join(SETS)}"):
-        main(tmp_path, tmp_path, ["x"])
+    for name, most, sizes in (("whole", None, [16, 4, 4]), ("cut", 3, [3, 3, 3])):
+        place = Place(tmp_path, tmp_path / name, rows=most)
+        place.prepare("squad")
+        files = [place.sets / "squad" / f"{part}.jsonl" for part in ("train", "validation", "test")]
+        rows = [read_rows(file, QuestionRow) for file in files]
+        assert [len(part) for part in rows] == sizes
+        assert all(row.answers == asked(0)["answers"] for row in rows[2])
+        written = files[0].stat().st_mtime_ns
+        place.prepare("squad")
+        assert files[0].stat().st_mtime_ns == written

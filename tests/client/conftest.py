@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from axformer.client import Client, Patience
-from axformer.methods.axformer.orders import SEARCHED_ORDERS
 from tests.api.conftest import Crew, Stage, app, crew, file_root, live, rivals, settings, stage, trial
 from tests.client.unreliable import Unreliable, before
 
@@ -94,21 +93,6 @@ def beside(work: Callable[[], Any]) -> Iterator[None]:
         done = pool.submit(work)
         yield
         done.result()
-
-
-SEARCH = {"order": "search"}
-
-
-def play_search(stage: Stage, job_id: str, go_on: threading.Event | None = None) -> None:
-    """Take the one queued job, a search of orders, to its end after two passes of three trials and one."""
-    stage.begin(job_id)
-    for number, length in ((1, 3), (2, 1)):
-        order = SEARCHED_ORDERS[number - 1].value
-        progress = {"done": 2 + number, "known": 9, "seconds": 1.0, "pass_number": number, "passes": 6, "order": order}
-        stage.add_trials(job_id, [trial(seq, seconds=float(number)) for seq in range(length)], progress, number)
-        if go_on is not None:
-            go_on.wait()
-    stage.succeed(job_id, FILES, kept_pass=1)
 
 
 def play_worker(stage: Stage, job_id: str, go_on: threading.Event | None = None) -> None:

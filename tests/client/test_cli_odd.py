@@ -81,7 +81,6 @@ def test_a_key_that_no_header_takes_is_refused_at_once(live: str, key: str, monk
         ("keys", "create", "nightly", "--days", "999999999"),
         ("keys", "create", "nightly", "--days", "3000000"),
         ("jobs", "--limit", str(10**23)),
-        ("groups", "--limit", str(10**23)),
         ("keys", "rotate", "abc", "--grace-hours", "nan"),
         ("keys", "rotate", "abc", "--grace-hours", "inf"),
     ],

@@ -24,7 +24,7 @@ from store.settings import Settings
 from store.signing import open_vault
 from tests.api.conftest import Crew, Stage, trial
 from tests.client.commands import answered, logged_in, ran, run
-from tests.client.conftest import FILES, SEARCH, beside, play_search, play_worker
+from tests.client.conftest import FILES, beside, play_worker
 from tests.client.unreliable import Fault, Unreliable
 
 pytestmark = pytest.mark.usefixtures("in_an_empty_directory")
@@ -127,10 +127,10 @@ def test_a_hub_token_comes_from_no_argument(
         (["submit", "hf://a/b", "--data", "s3://acme/b.csv", "--set", "margin=2"], "knob 'margin' is unknown"),
         (["submit", "hf://a/b", "--data", "s3://acme/b.csv", "--label", "x"], "--label 'x' is not key=value"),
         (["submit", "hf://a/b", "--data", "s3://acme/b.csv", "--forms", "tar"], "--forms 'tar' is not a form"),
-        (["submit", "hf://a/b", "--data", "s3://acme/b.csv", "--finetune", "epochs=2"], "and --train on what"),
+        (["submit", "hf://a/b", "--data", "s3://acme/b.csv", "--finetune", "epochs=2"], "and train on what"),
         (
             ["submit", "hf://a/b", "--data", "s3://acme/b.csv", "--calibrate", "s3://acme/t.csv"],
-            "--calibrate: method=axformer fits no weights without refit=true, so nothing is calibrated; leave it out",
+            "calibrate is data to fit weights on, and method=axformer fits none without refit=true; leave it out",
         ),
         (["upload", "nowhere"], "'nowhere' does not exist"),
         (["compare", "job_a"], "compare takes 2 to 6 jobs or results, not 1"),
@@ -173,16 +173,6 @@ def test_watch_shows_trials_as_prune_does_and_ends_well_with_success(stage: Stag
     assert "loss>=" in shown[1]
     assert "Before and after" in printed
     assert f"axformer download {job_id}" in lines[-1]
-
-
-@logged_in
-def test_watch_says_to_which_pass_of_a_search_a_trial_belongs(stage: Stage) -> None:
-    job_id = stage.queued(config=SEARCH)
-    play_search(stage, job_id)
-    shown = [line for line in ran("watch", job_id).splitlines() if line.startswith("trial")]
-    passes = [*["[1/6 top-middle-bottom]"] * 3, "[2/6 top-bottom-middle]"]
-    assert [line.split(" ", 2)[2].partition("] ")[0] + "]" for line in shown] == passes
-    assert shown[-1].endswith("4 of 9 done")
 
 
 @logged_in
@@ -307,6 +297,11 @@ def test_jobs_are_listed_shown_and_compared(stage: Stage, api: Client, monkeypat
     assert "refine_margin" in side_by_side
     assert "0.4000 → 0.4000" in side_by_side
     assert [job["id"] for job in answered("compare", second, first)] == [second, first]
+    labelled = [stage.queued(name=name, labels={"sweep": "margins", "name": name}) for name in ("low", "high")]
+    assert [job["id"] for job in answered("compare", "--label", "sweep=margins")] == labelled
+    assert [job["id"] for job in answered("compare", first, "--label", "name=low")] == [first, labelled[0]]
+    alone = run("compare", "--label", "name=low")
+    assert (alone.exit_code, alone.stderr) == (2, "error: compare takes 2 to 6 jobs or results, not 1\n")
     assert second in waiting
     assert "1 job of all teams waiting" in waiting
     assert answered("queue")["data"][0]["id"] == second

@@ -26,7 +26,7 @@ from store.session import Sessions, session_scope
 from store.settings import Settings
 from store.storage.storage import LocalStorage, upload_folder
 from tests.api.conftest import Crew, Stage, trial
-from tests.client.conftest import FILES, QUICK, SEARCH, beside, play_search, play_worker
+from tests.client.conftest import FILES, QUICK, beside, play_worker
 
 ORDER = {"order": "auto"}
 MEASURED = {"done": 2, "known": 2, "seconds": 1.0, "inputs": {}}
@@ -160,21 +160,6 @@ def test_a_job_is_followed_to_its_end(api: Client, stage: Stage) -> None:
     assert states[-1] == "succeeded"
     assert list(api.trace(job_id)) == seen
     assert [one.seq for one in api.trace(job_id, after=2)] == [3, 4]
-
-
-def test_a_search_of_orders_is_followed_through_its_passes(api: Client, stage: Stage) -> None:
-    job_id, go_on = stage.queued(config=SEARCH), threading.Event()
-    seen = []
-    with beside(lambda: play_search(stage, job_id, go_on)):
-        for update in api.follow(job_id, every=0.01):
-            seen += [(one.seq, one.seconds) for one in update.trials]
-            if len(seen) == 3:
-                go_on.set()
-    assert seen == [(0, 1.0), (1, 1.0), (2, 1.0), (0, 2.0)]
-    assert [(one.seq, one.seconds) for one in api.trace(job_id)] == seen[:3]
-    assert [(one.seq, one.seconds) for one in api.trace(job_id, pass_number=2)] == seen[3:]
-    assert [job.id for job in api.jobs(kinds=["pass"])] == [job_id]
-    assert list(api.jobs(kinds=["export"])) == []
 
 
 def test_events_come_as_they_happen_and_end_with_the_job(api: Client, stage: Stage) -> None:

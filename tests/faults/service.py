@@ -1,6 +1,7 @@
 """The whole service as processes that tests may kill: PostgreSQL, Valkey, the API and Celery workers."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -24,7 +25,8 @@ from store.serve.first_key import keep_or_make_key
 from store.serve.stack import CHECKOUT
 from store.settings import Settings
 from store.states import TERMINAL
-from store.system.processes import LOOPBACK, Child, free_port, spawn
+from store.system.processes import LOOPBACK, Child, free_port
+from tests import forked
 
 LEASE_SECONDS = 3.0
 """Short, so that a lost worker's job is taken over soon; long enough for a busy machine's heartbeat."""
@@ -64,16 +66,21 @@ class Service:
 
     def start(self, name: str, *arguments: str, prefix: tuple[str, ...] = ()) -> Child:
         """Start one of the service's programs, perhaps by another program; it is killed at the end."""
-        log = self.directory / "log" / f"{name}.log"
-        child = spawn(
-            name,
-            [*prefix, sys.executable, "-m", *arguments],
-            log=log,
-            directory=CHECKOUT,
-            environment=self.environment_of(name),
-        )
-        self.exit.callback(kill_tree, child.process)
-        return child
+        log, environment = self.directory / "log" / f"{name}.log", self.environment_of(name)
+        command = [*prefix, sys.executable, "-m", *arguments]
+        log.parent.mkdir(exist_ok=True)
+        with log.open("ab") as output, forked.forking(nested=True):
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                cwd=CHECKOUT,
+                env=environment,
+                start_new_session=True,
+            )
+        self.exit.callback(kill_tree, process)
+        return Child(name, process, log, signal.SIGTERM)
 
     def environment_of(self, name: str) -> Mapping[str, str]:
         """Variables of one of the programs; on a host of its own it has a directory of its own."""

@@ -10,8 +10,8 @@ import torch
 
 from axformer.config import make_config
 from axformer.intake.dataset import DataSource
-from axformer.run import PruningRun
 from tests.faults.service import WORKER_THREADS, Service
+from tests.runs import open_run
 from tests.tiny_models import save_tiny_checkpoint, tiny_rows, write_rows
 
 PRESET = "paper"
@@ -59,7 +59,7 @@ def undisturbed(directory: Path) -> Outcome:
 
 
 def _undisturbed(directory: Path) -> Outcome:
-    run = PruningRun.open(
+    run = open_run(
         directory / "checkpoint",
         DataSource(str(directory / "validation.jsonl")),
         config=make_config(PRESET, KNOBS),

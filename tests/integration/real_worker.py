@@ -13,6 +13,7 @@ import pytest
 
 from store.settings import Settings
 from store.states import TERMINAL
+from tests import forked
 from tests.worker.conftest import Open, Watch
 
 START_SECONDS = 180.0
@@ -65,7 +66,7 @@ def worker(
     log = log_of(settings)
     log.parent.mkdir(parents=True, exist_ok=True)
     log.unlink(missing_ok=True)
-    with log.open("ab") as output:
+    with log.open("ab") as output, forked.forking(nested=True):
         command = [sys.executable, "-m", "celery", "-A", "worker.celery_app", "worker"]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=output, env=environment)
     try:

@@ -25,6 +25,7 @@ from store.setting_groups import DatabaseSettings
 from store.settings import Settings
 from store.states import TERMINAL, JobState
 from tests.integration.real_worker import JOB_SECONDS, START_SECONDS, log_of, wait_until, worker
+from tests.specs import spec_of
 from tests.worker.conftest import Open, Watch, opened, watch
 
 __all__ = ["opened", "watch"]
@@ -158,7 +159,7 @@ def test_a_job_posted_without_the_broker_runs_when_it_is_back(
 
 def test_a_job_its_event_its_message_and_its_delivery_are_of_one_transaction(sessions: Any, team: Any) -> None:
     webhook = {"url": "https://x.example", "events": ["job.created"]}
-    new = jobs.NewJob(team.id, "job", {"uri": "x"}, {"uri": "y"}, "paper", {}, webhook=webhook)
+    new = jobs.NewJob(team.id, "job", spec_of(), webhook=webhook)
     tables = ("jobs", "events", "outbox", "deliveries")
     with sessions() as session:
         made = jobs.create_job(session, new).job

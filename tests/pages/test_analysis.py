@@ -85,9 +85,9 @@ def test_the_form_posts_an_analysis_once(member, sessions, crew):
     assert [answer.status_code for answer in sent] == [303, 303]
     assert sent[0].headers["Location"] == sent[1].headers["Location"]
     (job,) = jobs_of(sessions, crew)
-    assert (job.kind, job.analysis) == (JobKind.ANALYSIS, {"reports": ["cka", "heads"], "rows": 50})
-    assert job.validation["columns"]["text"] == "review"
-    assert job.against is None
+    assert (job.kind, job.run["reports"], job.run["rows"]) == (JobKind.ANALYSIS, ["cka", "heads"], 50)
+    assert job.sources["validation"]["columns"]["text"] == "review"
+    assert "against" not in job.sources
 
 
 @pytest.mark.parametrize(

@@ -141,7 +141,7 @@ def test_it_moves_while_it_is_open(member, stage):
                 parts = json.loads(line.removeprefix("data:"))
                 break
         member.client.app.state.resources.stop()
-    assert set(parts) == {"now", "groups", "history"}
+    assert set(parts) == {"now", "history"}
     assert "first" in parts["history"]
 
 

@@ -108,5 +108,20 @@ def test_too_few_or_too_many_are_told_so(member, count):
     assert f"{count} jobs were ticked" in answer.text
 
 
+def test_jobs_of_a_label_stand_side_by_side_in_the_order_in_which_they_were_posted(member, stage):
+    first = stage.queued(name="margin 1.1", labels={"sweep": "margins"})
+    text = member.get("/compare?label=sweep:margins")
+    assert text.status_code == 422
+    assert "1 jobs have label sweep:margins" in text.text
+    second = stage.queued(name="margin 1.3", labels={"sweep": "margins"})
+    stage.queued(name="another", labels={"sweep": "others"})
+    page = member.get("/compare?label=sweep:margins").text
+    assert re.findall(r'class="name grow" href="/jobs/(\w+)"', page) == [first, second]
+    assert 'href="/compare?label=sweep%3Amargins"' in member.get("/?label=sweep:margins").text
+    for _ in range(6):
+        stage.queued(labels={"sweep": "margins"})
+    assert "7 or more jobs have label" in member.get("/compare?label=sweep:margins").text
+
+
 def test_jobs_of_another_team_are_not_compared(rival, two):
     assert rival.get("/compare?" + "&".join(f"job={one}" for one in two)).status_code == 404

@@ -381,18 +381,3 @@ def test_a_finished_job_says_whether_its_gain_is_one(member, stage, make_trial):
     job_id = stage.running([make_trial(0)])
     stage.succeed(job_id, {}, finding=finding)
     assert "<strong>No reliable &lt;gain&gt;.</strong>" in member.get(f"/jobs/{job_id}").text
-
-
-def test_a_search_of_orders_shows_the_pass_that_runs_and_then_the_one_that_was_kept(member, stage, trials, make_trial):
-    def drawn(job_id):
-        told = titles(member.get(f"/jobs/{job_id}/chart").text)
-        return sorted({int(one.split(":")[0]) for one in told if one[0].isdigit()})
-
-    progress = PROGRESS | {"pass_number": 2, "passes": 6, "order": "top-bottom-middle"}
-    search = stage.running(trials, PROGRESS, config=make_config("paper", {"order": "search"}).model_dump(mode="json"))
-    stage.add_trials(search, [make_trial(0), make_trial(1)], progress, pass_number=2)
-    assert drawn(search) == [1]
-    assert "Pass 2 of 6: top-bottom-middle." in member.get(f"/jobs/{search}").text
-    stage.succeed(search, {}, kept_pass=1)
-    assert drawn(search) == [trial.seq for trial in trials[1:]]
-    assert 'id="pass"' not in member.get(f"/jobs/{search}").text

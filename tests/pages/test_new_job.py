@@ -52,7 +52,7 @@ def test_the_compact_form_alone_is_ticked_and_what_is_made(member, sessions, cre
     assert re.findall(r'name="forms" value="(\w+)" checked', member.get("/new").text) == ["compact"]
     send(member)
     (job,) = jobs_of(sessions, crew)
-    assert job.forms == ["compact"]
+    assert job.spec["forms"] == ["compact"]
 
 
 def test_code_in_a_reason_is_code_and_all_else_is_text():
@@ -71,11 +71,14 @@ def test_it_posts_a_job_with_all_that_was_filled_in(member, sessions, crew):
     answer = send(member, **knobs, **columns, **rest)
     (job,) = jobs_of(sessions, crew)
     assert answer.headers["location"] == f"/jobs/{job.id}"
-    assert job.validation == {"uri": "s3://acme/dev.csv", "columns": job.validation["columns"]}
-    assert (job.validation["columns"]["text"], job.validation["columns"]["label"]) == ("sentence", "class")
+    assert job.sources["validation"]["uri"] == "s3://acme/dev.csv"
+    assert (job.sources["validation"]["columns"]["text"], job.sources["validation"]["columns"]["label"]) == (
+        "sentence",
+        "class",
+    )
     assert (job.config["refine_margin"], job.config["hard_attention"], job.config["max_length"]) == (1.3, False, 64)
     assert (job.config["ties_help"], job.config["tolerance"]) == (True, None)
-    assert (job.labels, job.priority, job.forms) == ({"project": "reviews", "by": "me"}, 7, ["compact", "onnx"])
+    assert (job.labels, job.priority, job.spec["forms"]) == ({"project": "reviews", "by": "me"}, 7, ["compact", "onnx"])
 
 
 def test_training_a_webhook_and_a_hub_token_go_with_the_job(member, sessions, crew, settings):
@@ -85,8 +88,12 @@ def test_training_a_webhook_and_a_hub_token_go_with_the_job(member, sessions, cr
     webhook = {"webhook.url": "https://ci.acme.example/axformer", "webhook.events": ["job.failed", "job.succeeded"]}
     assert send(member, **training, **webhook, hub_token=TOKEN).status_code == 303
     (job,) = jobs_of(sessions, crew)
-    assert job.train["uri"] == "s3://acme/train.csv"
-    assert (job.finetune["epochs"], job.finetune["learning_rate"], job.finetune["batch_size"]) == (2, 1e-5, 32)
+    assert job.sources["train"]["uri"] == "s3://acme/train.csv"
+    assert (
+        job.spec["finetune"]["epochs"],
+        job.spec["finetune"]["learning_rate"],
+        job.spec["finetune"]["batch_size"],
+    ) == (2, 1e-5, 32)
     assert job.webhook == {"url": webhook["webhook.url"], "events": webhook["webhook.events"]}
     with session_scope(sessions) as session:
         assert open_vault(settings).unlock(hub_token_of(session, job.id)) == TOKEN
@@ -95,14 +102,17 @@ def test_training_a_webhook_and_a_hub_token_go_with_the_job(member, sessions, cr
 def test_a_new_head_goes_with_the_job_and_is_shown(member, sessions, crew):
     answer = send(member, train="s3://acme/train.csv", head="classification=no, yes")
     (job,) = jobs_of(sessions, crew)
-    assert job.head == {"task": "classification", "labels": ["no", "yes"]}
+    assert job.run["head"] == {"task": "classification", "labels": ["no", "yes"]}
     assert "classification: no, yes" in member.get(f"{answer.headers['location']}/settings").text
 
 
 def test_data_that_calibrates_goes_with_the_job_and_is_shown(member, sessions, crew):
     answer = send(member, preset="smallest", calibrate="s3://acme/texts.csv", **{"column.text": "sentence"})
     (job,) = jobs_of(sessions, crew)
-    assert (job.calibrate["uri"], job.calibrate["columns"]["text"]) == ("s3://acme/texts.csv", "sentence")
+    assert (job.sources["calibrate"]["uri"], job.sources["calibrate"]["columns"]["text"]) == (
+        "s3://acme/texts.csv",
+        "sentence",
+    )
     assert "s3://acme/texts.csv" in member.get(f"{answer.headers['location']}/settings").text
 
 
@@ -144,7 +154,7 @@ def test_a_check_sends_nothing(member, sessions, crew):
         ({"finetune.epochs": "2"}, "finetune.epochs", "give train too"),
         ({"head": "regression"}, "head", "give train too"),
         ({"head": "guessing"}, "head", "is not a task"),
-        ({"calibrate": "s3://acme/texts.csv", "preset": "paper"}, "calibrate", "method=axformer fits no weights"),
+        ({"calibrate": "s3://acme/texts.csv", "preset": "paper"}, "calibrate", "method=axformer fits none"),
         (
             {"webhook.url": "https://10.0.0.1/", "webhook.events": "job.failed"},
             "webhook.url",
@@ -248,14 +258,14 @@ def test_the_goals_are_the_first_choice_and_no_worse_is_taken(member):
 def test_a_goal_goes_with_the_job_and_its_number_counts_only_if_it_is_chosen(member, sessions, crew):
     send(member, goal="speedup", **{"goal.speedup": "2.5", "goal.within-points": "3"}, preset="published")
     (job,) = jobs_of(sessions, crew)
-    assert job.preset == "smallest"
+    assert job.spec["preset"] == "smallest"
     assert (job.config["target_speedup"], job.config["within_points"]) == (2.5, None)
 
 
 def test_without_a_goal_the_preset_counts(member, sessions, crew):
     send(member, goal="", **{"goal.speedup": "2.5"}, preset="published")
     (job,) = jobs_of(sessions, crew)
-    assert (job.preset, job.config["target_speedup"]) == ("published", None)
+    assert (job.spec["preset"], job.config["target_speedup"]) == ("published", None)
 
 
 def test_a_number_that_a_goal_cannot_have_is_said_at_the_goals(member, sessions, crew):

@@ -99,7 +99,7 @@ def test_a_model_becomes_a_job_that_leads_back(member, done, sessions, crew):
     answer = member.post(path, member.token(path), seq="3", forms=["onnx", "zeroed"], nonce="a1")
     made = jobs_of(sessions, crew)[0]
     assert (answer.status_code, answer.headers["location"]) == (303, f"/jobs/{made.id}")
-    assert (made.exported_from, made.upto, made.forms) == (done, 3, ["compact", "zeroed", "onnx"])
+    assert (made.exported_from, made.upto, made.spec["forms"]) == (done, 3, ["compact", "zeroed", "onnx"])
     assert f'href="{path}"' in member.get(f"/jobs/{made.id}").text
 
 

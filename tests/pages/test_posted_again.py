@@ -12,20 +12,7 @@ from store.session import session_scope
 from store.tables.jobs import Job
 
 TOKEN = "hf_canary" + "x" * 28
-SAME = (
-    "name",
-    "checkpoint",
-    "validation",
-    "test",
-    "calibrate",
-    "train",
-    "finetune",
-    "head",
-    "preset",
-    "config",
-    "forms",
-)
-SAME += ("labels", "device", "priority")
+SAME = ("name", "spec", "labels", "device", "priority")
 FULL = {
     "name": "reviews & more",
     "checkpoint": "hf://acme/bert",
@@ -145,6 +132,6 @@ def test_uploads_are_the_same(member, stage, sessions):
     uri = "upload:upl_" + "0" * 32
     job_id = stage.queued(validation={"uri": uri, "columns": {"text": "text", "label": "stars"}})
     with session_scope(sessions) as session:
-        assert session.get_one(Job, job_id).validation["uri"] == uri
+        assert session.get_one(Job, job_id).sources["validation"]["uri"] == uri
     fields = Fields(member.get(f"/new?like={job_id}").text).sent
     assert (fields["validation"], fields["column.text"], fields["column.label"]) == (uri, "", "stars")

@@ -11,14 +11,13 @@ from store.repositories.jobs import Created, NewJob
 from store.settings import MAX_ATTEMPTS
 from store.states import TERMINAL, JobState
 from tests.simulation.world import NoAnswerError, World
+from tests.specs import spec_of
 
 FEWEST_TRIALS, MOST_TRIALS = 3, 9
 CANCELS = 0.3
 """Share of the looks at a job that has not ended after which it is cancelled."""
 PAUSES = 0.2
 RESUMES = 0.6
-SEARCHES = 0.15
-"""Share of the jobs that search orders, and so have several passes."""
 
 
 @dataclass
@@ -64,10 +63,7 @@ class Clients:
         return NewJob(
             team_id=random.choice(self.teams),
             name=f"job {self.posted}",
-            checkpoint={"uri": "file:///model"},
-            validation={"uri": "file:///data.jsonl"},
-            preset="paper",
-            config={"order": "search"} if random.random() < SEARCHES else {},
+            spec=spec_of(),
             labels=trace,
             priority=random.choice([0, 0, 0, 5]),
             max_attempts=random.randint(1, MAX_ATTEMPTS),

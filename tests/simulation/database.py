@@ -38,7 +38,7 @@ CREATE FUNCTION simulated.now() RETURNS timestamptz LANGUAGE sql STABLE AS 'SELE
 """
 _JOBS = "SELECT * FROM jobs ORDER BY id"
 _EVENTS = "SELECT job_id, seq, type, data FROM events ORDER BY job_id, seq"
-_TRIALS = "SELECT job_id, pass_number, seq, loss FROM trials ORDER BY job_id, pass_number, seq"
+_TRIALS = "SELECT job_id, seq, loss FROM trials ORDER BY job_id, seq"
 _ARTIFACTS = "SELECT job_id, count(*) AS files FROM artifacts GROUP BY job_id"
 _TEAMS = "SELECT id, used_seconds, used_as_of FROM teams"
 _TURNS = "SELECT team_id, seconds, ended_at FROM turns"

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 from zlib import crc32
 
 from store.repositories.moves import WORKER_LOST
@@ -10,8 +9,6 @@ from store.states import ACTIVE, TERMINAL, TRANSITIONS, JobState
 from tests.simulation.database import Row, Snapshot
 
 RETRIED = "retried"
-PASS_LENGTH = 3
-"""Trials of each pass of a search but its last."""
 _STATE_EVENTS = {f"job.{state}": state for state in JobState}
 
 
@@ -20,13 +17,8 @@ class BrokenInvariantError(AssertionError):
 
 
 def loss_of(salt: int, place: int) -> float:
-    """The loss of a trial, a function of the job and of its place in all passes alone, as it is of a real pass."""
+    """The loss of a trial, a function of the job and of its place alone, as it is of a real pass."""
     return crc32(f"{salt}:{place}".encode()) / 2**32
-
-
-def number_of(config: Mapping[str, Any], place: int) -> tuple[int, int]:
-    """Pass and number of the trial of a job at a place, from 0: only a search of orders has more than one pass."""
-    return (place // PASS_LENGTH + 1, place % PASS_LENGTH) if config else (1, place)
 
 
 def trace_of(labels: Mapping[str, str]) -> tuple[int, int]:
@@ -67,14 +59,9 @@ class Checker:
     def _check_trials(self, job: Row, life: int, trials: "tuple[()] | list[Row]") -> None:
         """None lost, none doubled, none of another job."""
         salt, total = trace_of(job["labels"])
-        numbers = [(row["pass_number"], row["seq"]) for row in trials]
-        _must(
-            numbers == [number_of(job["config"], place) for place in range(len(trials))], job, "has a gap in its trace"
-        )
+        _must([row["seq"] for row in trials] == list(range(len(trials))), job, "has a gap in its trace")
         own = all(row["loss"] == loss_of(salt, place) for place, row in enumerate(trials))
         _must(own, job, "has a trial that is not its own")
-        shown = 1 if job["state"] == JobState.SUCCEEDED or not trials else trials[-1]["pass_number"]
-        _must(job["shown_pass"] == shown, job, f"shows pass {job['shown_pass']} and not {shown}")
         _must(len(trials) <= total, job, "has too many trials")
         known_life, known = self.trials.get(job["id"], (life, 0))
         _must(known_life != life or len(trials) >= known, job, f"had {known} trials and has {len(trials)}")

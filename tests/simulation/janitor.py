@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from store.repositories import groups, retention
+from store.repositories import retention
 from tests.simulation.invariants import BrokenInvariantError
 from tests.simulation.world import LEASE_SECONDS, BlockedError, World
 
@@ -40,7 +40,6 @@ class Janitor:
             if not retention.take_turn(session):
                 return Swept(had_its_turn=False)
             retention.forget_sent_messages(session, artifact_age)
-            groups.remove_empty_groups(session)
             artifacts = retention.forget_old_artifacts(session, artifact_age)
             return Swept(had_its_turn=True, artifacts=artifacts, jobs=retention.remove_old_jobs(session, job_age))
 

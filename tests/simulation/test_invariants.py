@@ -31,7 +31,6 @@ def job(**changes: Any) -> Row:
         "claimed_at": BEGIN,
         "created_at": BEGIN,
         "config": {},
-        "shown_pass": 1,
         "labels": {"salt": str(SALT), "trials": "3"},
     }
     return plain | changes
@@ -40,7 +39,7 @@ def job(**changes: Any) -> Row:
 def snapshot(*jobs: Row) -> Snapshot:
     types = ["job.created", "job.fetching", "job.validating", "job.running"]
     events = [{"seq": seq, "type": type, "data": {"attempt": 1}} for seq, type in enumerate(types, start=1)]
-    trials = [{"pass_number": 1, "seq": seq, "loss": loss_of(SALT, seq)} for seq in range(2)]
+    trials = [{"seq": seq, "loss": loss_of(SALT, seq)} for seq in range(2)]
     return Snapshot(BEGIN, {one["id"]: one for one in jobs}, {"job_1": events}, {"job_1": trials}, {})
 
 

@@ -15,7 +15,7 @@ from store.states import JobState
 from store.tables.files import Artifact
 from store.tables.jobs import Job
 from tests.simulation.database import Row, Snapshot
-from tests.simulation.invariants import BrokenInvariantError, loss_of, number_of, trace_of
+from tests.simulation.invariants import BrokenInvariantError, loss_of, trace_of
 from tests.simulation.janitor import check_not_in_the_way
 from tests.simulation.order import waiting_jobs, wrong_claim
 from tests.simulation.world import LEASE_SECONDS, Answer, NoAnswerError, Statement, World
@@ -32,9 +32,9 @@ _ERROR = {"code": "invalid_data", "message": "no rows", "retryable": False}
 Steps = Generator[Statement, Any, None]
 
 
-def trial_of(salt: int, place: int, seq: int) -> Trial:
-    """The one trial that a job has at this place, with its number in its pass."""
-    loss = loss_of(salt, place)
+def trial_of(salt: int, seq: int) -> Trial:
+    """The one trial that a job has of this number."""
+    loss = loss_of(salt, seq)
     return Trial(
         seq=seq,
         phase=Phase.BLOCK if seq else Phase.BASE,
@@ -209,10 +209,8 @@ class Worker:
                 yield lambda session: leases.release(session, *held, "the worker is told to stop")
                 return True
             size = self.world.random.randint(1, MOST_IN_BATCH)
-            pass_number, _ = number_of(job.config, done)
-            numbers = [(place, *number_of(job.config, place)) for place in range(done, min(done + size, total))]
-            batch = [trial_of(salt, place, seq) for place, number, seq in numbers if number == pass_number]
-            yield _Batch(job, batch, pass_number)
+            batch = [trial_of(salt, place) for place in range(done, min(done + size, total))]
+            yield _Batch(job, batch)
             done += len(batch)
         return False
 
@@ -250,11 +248,10 @@ class _Batch:
 
     job: Job
     batch: list[Trial]
-    pass_number: int
 
     def __call__(self, session: Session) -> None:
         progress = {"done": self.batch[-1].seq + 1}
-        leases.add_trials(session, self.job.id, self.job.fence, self.batch, progress, pass_number=self.pass_number)
+        leases.add_trials(session, self.job.id, self.job.fence, self.batch, progress)
 
 
 def _check_fence(session: Session, job: Job) -> None:

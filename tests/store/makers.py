@@ -10,6 +10,7 @@ from store.repositories import claims, jobs
 from store.repositories.jobs import NewJob
 from store.session import Sessions, session_scope
 from store.tables.jobs import Job
+from tests.specs import with_spec
 
 JobStep = Callable[[Session, Job], object]
 """Something done to a job."""
@@ -23,15 +24,9 @@ class Makers:
 
     def job(self, **changes: Any) -> NewJob:
         """A new job of the team."""
-        plain: dict[str, Any] = {
-            "team_id": self.team_id,
-            "name": "job",
-            "checkpoint": {"uri": "file:///model"},
-            "validation": {"uri": "file:///data.jsonl"},
-            "preset": "paper",
-            "config": {},
-        }
-        return NewJob(**plain | changes)
+        plain = {"team_id": self.team_id, "name": "job"}
+        spec = {"checkpoint": {"uri": "file:///model"}, "validation": {"uri": "file:///data.jsonl"}}
+        return NewJob(**plain | with_spec(changes, **spec))
 
     def trial(self, seq: int, **changes: Any) -> Trial:
         """The trial with this number."""

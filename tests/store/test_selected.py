@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy.orm import Session
 
-from store.repositories import claims, groups, jobs, leases, moves, retention, steering, trials
+from store.repositories import claims, jobs, leases, moves, retention, steering, trials
 from store.repositories.queue import waiting_jobs
 from store.session import Sessions, session_scope
 from store.states import JobState
@@ -22,7 +22,6 @@ REPORT = {
     "finding": {"verdict": "gain"},
     "estimated_speedup": 2.0,
     "seconds": 3.0,
-    "orders": None,
     "finetune": None,
     "removed": ["layer.0.ffn", "layer.1.attention.head.3"],
     "hard_attention": [1],
@@ -63,8 +62,6 @@ READS: dict[str, Callable[[Session, Job], object]] = {
     "find": lambda session, job: jobs.find_job(session, job.id, job.team_id),
     "lock": lambda session, job: moves.lock_job(session, job.id),
     "standings": lambda session, job: jobs.find_standings(session, [job.id]),
-    "cells": lambda session, job: groups.cells_of(session, ["grp_0"]),
-    "jobs of a group": lambda session, job: groups.jobs_of(session, "grp_0"),
     "line": lambda session, job: waiting_jobs(session),
     "claim": lambda session, job: claims.claim_next(session, "worker", 60),
     "slices": lambda session, job: claims.may_others_go_first(session, job.id),

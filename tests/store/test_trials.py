@@ -36,7 +36,7 @@ def held(sessions: Sessions, make: Makers) -> Job:
 
 
 def test_the_table_has_the_fields_of_a_trial_and_its_job_and_pass() -> None:
-    assert set(TrialRow.__table__.columns.keys()) == {"job_id", "pass_number", *Trial.model_fields}
+    assert set(TrialRow.__table__.columns.keys()) == {"job_id", *Trial.model_fields}
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

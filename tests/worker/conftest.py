@@ -17,11 +17,12 @@ from axformer.plan.trial import Trial
 from store.repositories.events import events_after
 from store.repositories.jobs import NewJob, create_job
 from store.repositories.moves import lock_job
-from store.repositories.trials import all_trials, trials_after
+from store.repositories.trials import trials_after
 from store.session import Sessions, session_scope
 from store.settings import Settings
 from store.tables.jobs import Job
 from store.tables.teams import Team
+from tests.specs import with_spec
 from tests.tiny_models import save_tiny_checkpoint, tiny_rows, write_rows
 from tests.worker.unconfined import Unconfined
 from worker.base.context import WorkerContext, claim_job, open_context
@@ -94,16 +95,10 @@ def post(sessions: Sessions, team: Team, opened: Open) -> Post:
 
     def make(**changes: Any) -> str:
         config = make_config("paper", changes.pop("knobs", {})).model_dump(mode="json")
-        plain: dict[str, Any] = {
-            "team_id": team.id,
-            "name": "job",
-            "checkpoint": {"uri": opened.uri("checkpoint")},
-            "validation": {"uri": opened.uri("validation.jsonl")},
-            "preset": "paper",
-            "config": config,
-        }
+        plain = {"team_id": team.id, "name": "job"}
+        spec = {"checkpoint": {"uri": opened.uri("checkpoint")}, "validation": {"uri": opened.uri("validation.jsonl")}}
         with session_scope(sessions) as session:
-            return create_job(session, NewJob(**plain | changes)).job.id
+            return create_job(session, NewJob(**plain | with_spec(changes, config=config, **spec))).job.id
 
     return make
 
@@ -126,11 +121,6 @@ class Watch:
         with session_scope(self.sessions) as session:
             return list(trials_after(session, job_id, limit=10_000).items)
 
-    def all_trials(self, job_id: str) -> list[Trial]:
-        """Those of all passes, one pass after another."""
-        with session_scope(self.sessions) as session:
-            return list(all_trials(session, job_id, chunk=1000))
-
     def events(self, job_id: str) -> list[str]:
         with session_scope(self.sessions) as session:
             return [event.type for event in events_after(session, job_id, limit=100).items]
@@ -146,9 +136,9 @@ class Watch:
         deadline = time.monotonic() + _WATCH_SECONDS
 
         def wait() -> None:
-            while len(self.all_trials(job_id)) < count:
+            while len(self.trials(job_id)) < count:
                 if time.monotonic() > deadline:
-                    raise TimeoutError(f"{len(self.all_trials(job_id))} trials after {_WATCH_SECONDS:g} s, not {count}")
+                    raise TimeoutError(f"{len(self.trials(job_id))} trials after {_WATCH_SECONDS:g} s, not {count}")
                 time.sleep(_LOOK_SECONDS)
             act()
 
@@ -159,7 +149,7 @@ class Watch:
     @contextmanager
     def in_the_middle(self, job_id: str, count: int, act: Callable[[], None]) -> Iterator[None]:
         """Act between two writes of this thread's worker, as soon as so many trials are stored."""
-        with self.once(job_id, lambda: len(self.all_trials(job_id)) >= count, act):
+        with self.once(job_id, lambda: len(self.trials(job_id)) >= count, act):
             yield
 
     @contextmanager

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from sqlalchemy.orm import Session
 
-from store.repositories import groups, retention
+from store.repositories import retention
 from store.session import Sessions, session_scope
 from store.settings import Settings
 from store.storage.storage import Storage, job_folder, upload_folder
@@ -24,12 +24,6 @@ def remove_old_jobs(sessions: Sessions, settings: Settings, storage: Storage) ->
             storage.delete(job_folder(job_id))
         removed += len(ids)
     return removed
-
-
-def remove_empty_groups(sessions: Sessions) -> int:
-    """Remove groups without jobs, and return their number."""
-    with session_scope(sessions) as session:
-        return groups.remove_empty_groups(session) if retention.take_turn(session) else 0
 
 
 def remove_old_artifacts(sessions: Sessions, settings: Settings, storage: Storage) -> int:

@@ -159,11 +159,7 @@ def _unforeseen(error: Exception) -> Failure:
 
 def _original_names(inputs: JobInputs) -> Mapping[str, tuple[str, str]]:
     """For each local path the part of the job that it is, and what the owner calls it."""
-    paths = {"checkpoint": str(inputs.checkpoint), "validation": inputs.validation.path}
-    others = {"test": inputs.test, "calibrate": inputs.calibrate, "train": inputs.train}
-    paths |= {part: one.path for part, one in others.items() if one is not None}
-    paths |= {} if inputs.against is None else {"against": str(inputs.against)}
-    return {path: (part, inputs.names[part]) for part, path in paths.items()}
+    return {str(path): (part, inputs.names[part]) for part, path in inputs.paths.items()}
 
 
 def _part_of(error: InputError, blamed: str | None) -> str | None:

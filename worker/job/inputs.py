@@ -4,10 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from axformer.data.columns import Columns
-from axformer.data.source import DataSource
 from store.repositories.files import find_upload
 from store.repositories.jobs import hub_token_of
 from store.session import session_scope
@@ -23,6 +20,8 @@ from worker.fetching.sources import open_source
 from worker.fetching.transfer import Transfer
 from worker.sandbox.lines import CheckStop
 
+_MODELS = ("checkpoint", "against")
+
 
 class InputsChangedError(Exception):
     """The inputs of a resumed job differ from those that its trace began with."""
@@ -30,18 +29,12 @@ class InputsChangedError(Exception):
 
 @dataclass(frozen=True)
 class JobInputs:
-    """Local files of a job, with their digests and original names."""
+    """Local files of a job by the field of the job, with their digests and original names."""
 
-    checkpoint: Path
-    validation: DataSource
-    test: DataSource | None
-    calibrate: DataSource | None
-    train: DataSource | None
-    against: Path | None
+    paths: Mapping[str, Path]
     digests: Mapping[str, str]
-    """By part of the job: ``checkpoint``, ``validation``, ``test``, ``calibrate``, ``train``, ``against``."""
     names: Mapping[str, str]
-    """The owner's names for them, by the same parts."""
+    """The owner's names for them."""
 
 
 def fetch_inputs(job: Job, fetcher: Fetcher, work: Path) -> JobInputs:
@@ -53,23 +46,14 @@ def fetch_inputs(job: Job, fetcher: Fetcher, work: Path) -> JobInputs:
         work: directory for the files.
 
     Raises:
-        FetchError: something cannot be fetched; its ``param`` names the part of the job.
+        FetchError: something cannot be fetched; its ``param`` names the field of the job.
         InputsChangedError: the job has a trace that began on other content.
     """
-    with _blaming("checkpoint"):
-        checkpoint = fetcher.checkpoint(job.checkpoint["uri"], work / "checkpoint", job.checkpoint.get("sha256"))
-    validation, data = _fetch_data(job.validation, fetcher, work / "validation")
-    fetched: dict[str, Fetched] = {"checkpoint": checkpoint, "validation": data}
-    others: dict[str, DataSource] = {}
-    for part, reference in (("test", job.test), ("calibrate", job.calibrate), ("train", job.train)):
-        if reference is not None:
-            others[part], fetched[part] = _fetch_data(reference, fetcher, work / part)
-    other = None
-    if job.against is not None:
-        with _blaming("against"):
-            other = fetched["against"] = fetcher.checkpoint(
-                job.against["uri"], work / "against", job.against.get("sha256")
-            )
+    fetched: dict[str, Fetched] = {}
+    for part, reference in job.sources.items():
+        fetch = fetcher.checkpoint if part in _MODELS else fetcher.data
+        with _blaming(part):
+            fetched[part] = fetch(reference["uri"], work / part, reference.get("sha256"))
     digests = {part: content.sha256 for part, content in fetched.items()}
     begun_with = (job.progress or {}).get("inputs", digests)
     changed = [name for name, digest in digests.items() if begun_with.get(name, digest) != digest]
@@ -78,21 +62,10 @@ def fetch_inputs(job: Job, fetcher: Fetcher, work: Path) -> JobInputs:
             f"the content of {' and '.join(changed)} has changed since the job began; retry it to begin again"
         )
     return JobInputs(
-        checkpoint.path,
-        validation,
-        test=others.get("test"),
-        calibrate=others.get("calibrate"),
-        train=others.get("train"),
-        against=None if other is None else other.path,
+        paths={part: content.path for part, content in fetched.items()},
         digests=digests,
         names={part: content.name for part, content in fetched.items()},
     )
-
-
-def _fetch_data(reference: Mapping[str, Any], fetcher: Fetcher, stem: Path) -> tuple[DataSource, Fetched]:
-    with _blaming(stem.name):
-        data = fetcher.data(reference["uri"], stem, reference.get("sha256"))
-    return DataSource(str(data.path), Columns(**(reference.get("columns") or {}))), data
 
 
 @contextmanager

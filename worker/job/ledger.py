@@ -51,28 +51,28 @@ class Ledger:
             leases.add_event(session, self.job_id, self.fence, type, data)
 
     def stored_trials(self, chunk: int) -> list[Trial]:
-        """The trials that earlier workers stored, pass by pass, read ``chunk`` at a time."""
+        """The trials that earlier workers stored, read ``chunk`` at a time."""
         with self._scope() as session:
             return list(trials.all_trials(session, self.job_id, chunk=chunk))
 
-    def record(self, batch: Sequence[Trial], progress: Mapping[str, Any], pass_number: int) -> None:
-        """Write trials of one pass and the progress of the job."""
+    def record(self, batch: Sequence[Trial], progress: Mapping[str, Any]) -> None:
+        """Write trials and the progress of the job."""
         with self._scope() as session:
-            leases.add_trials(session, self.job_id, self.fence, batch, progress, pass_number=pass_number)
+            leases.add_trials(session, self.job_id, self.fence, batch, progress)
 
     def tell(self, step: Step) -> None:
         """Write what the job's process does between two trials or after the last one."""
         with self._scope() as session:
             leases.set_step(session, self.job_id, self.fence, step)
 
-    def succeed(self, report: Mapping[str, Any], artifacts: Sequence[Artifact], kept_pass: int) -> None:
-        """End the job with its report, its files, and the pass that is kept, in one transaction.
+    def succeed(self, report: Mapping[str, Any], artifacts: Sequence[Artifact]) -> None:
+        """End the job with its report and its files, in one transaction.
 
         Raises:
             CancelRequestedError: the owner has cancelled it.
         """
         with self._scope() as session:
-            leases.finish_succeeded(session, self.job_id, self.fence, report, artifacts, kept_pass=kept_pass)
+            leases.finish_succeeded(session, self.job_id, self.fence, report, artifacts)
 
     def fail(self, error: Mapping[str, Any]) -> None:
         """End the job with an error."""

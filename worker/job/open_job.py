@@ -1,16 +1,14 @@
 """A job whose process has loaded the model; if there is room, it stays open between time slices."""
 
 from collections.abc import Sequence
-from itertools import chain
 
-from axformer.methods.traces import passes_in
 from axformer.plan.elements import Dimensions
-from axformer.plan.trial import Phase, Trial
+from axformer.plan.trial import Trial
 from worker.job.inputs import JobInputs
 from worker.sandbox.errors import ProcessMisbehavedError
 from worker.sandbox.messages import Searched, SpeedEstimate, Tried
 from worker.sandbox.sandbox import Sandbox
-from worker.sandbox.trials import TrialLimits, check_next
+from worker.sandbox.trials import check_next
 
 
 class OpenJob:
@@ -21,7 +19,7 @@ class OpenJob:
         sandbox: Sandbox,
         inputs: JobInputs,
         dimensions: Dimensions,
-        limits: TrialLimits,
+        most_trials: int,
         stored: Sequence[Trial],
         first_look: str | None,
     ) -> None:
@@ -30,8 +28,8 @@ class OpenJob:
             sandbox: runs the process.
             inputs: its input files.
             dimensions: of its model.
-            limits: upper bounds of its trials.
-            stored: its trials in the database, pass by pass.
+            most_trials: an upper bound on the number of its trials.
+            stored: its trials in the database.
             first_look: one line on the validation data and the untouched model; None for an export.
         """
         self.sandbox = sandbox
@@ -40,19 +38,10 @@ class OpenJob:
         self.first_look = first_look
         self.searched: Searched | None = None
         """The end of the search, once it is over; the model may still be trained after it, over several time slices."""
-        self._limits = limits
-        self._passes = passes_in(stored)
+        self._most_trials = most_trials
+        self.trials = list(stored)
+        """All known trials. While the job waits for its next time slice, the database has all of them."""
         self._speed: SpeedEstimate | None = None
-
-    @property
-    def trials(self) -> list[Trial]:
-        """All known trials, pass by pass. While the job waits for its next time slice, the database has all of them."""
-        return list(chain.from_iterable(self._passes))
-
-    @property
-    def pass_count(self) -> int:
-        """Passes that have begun."""
-        return len(self._passes)
 
     @property
     def speed(self) -> SpeedEstimate:
@@ -75,10 +64,8 @@ class OpenJob:
         Raises:
             ProcessMisbehavedError: it cannot be the next one.
         """
-        check_next(tried.trial, self._passes, self.dimensions, self._limits)
-        if tried.trial.phase is Phase.BASE:
-            self._passes.append([])
-        self._passes[-1].append(tried.trial)
+        check_next(tried.trial, len(self.trials), self.dimensions, self._most_trials)
+        self.trials.append(tried.trial)
         self._speed = tried.speed or self._speed
 
     def close(self) -> None:

@@ -3,12 +3,10 @@
 from contextlib import ExitStack
 from functools import partial
 
-from axformer.config import RunConfig, make_config
-from axformer.data.source import DataSource
-from axformer.methods.outline import outline_of
-from axformer.repair.settings import make_settings
-from axformer.wire.heads import NewHead
+from axformer.wire.analyses import AnalysisRun
+from axformer.wire.kinds import JobKind
 from axformer.wire.names import says_nothing, shown_name
+from axformer.wire.run import SettledRun
 from axformer.wire.steps import StepName
 from store.references import shown
 from store.states import JobState
@@ -23,9 +21,9 @@ from worker.job.open_job import OpenJob
 from worker.job.time_slice import TimeSlice
 from worker.job.warm import WarmSlot, make_room
 from worker.sandbox.delivery import RESULT
-from worker.sandbox.messages import AnalysisOrder, Order, Source
+from worker.sandbox.messages import AnalysisOrder, Order
 from worker.sandbox.sandbox import Sandbox
-from worker.sandbox.trials import limits_of
+from worker.sandbox.trials import most_trials
 
 BEGINS_ANEW = (
     "the training begins anew: the job was in it on another machine, or before its first checkpoint, so there is no state to "
@@ -52,7 +50,7 @@ def open_job(
         ledger.enter(JobState.VALIDATING)
         conversation = Conversation(sandbox, lease.check_stop, time_slice, StepWriter(ledger))
         order = _order(context, job, inputs, sandbox)
-        begins_anew = _has_trained(job, order.config) and not sandbox.state.is_dir()
+        begins_anew = _has_trained(job, order.run) and not sandbox.state.is_dir()
         with with_original_uris(inputs):
             loaded = conversation.open(order, partial(make_room, settings=context.settings, warm=warm))
         if loaded.notes:
@@ -64,57 +62,48 @@ def open_job(
         conversation.begin(stored)
         resources.pop_all()
         dimensions = loaded.shape.dimensions
-        return OpenJob(sandbox, inputs, dimensions, limits_of(dimensions, order.config), stored, loaded.first_look)
+        return OpenJob(sandbox, inputs, dimensions, most_trials(dimensions, order.knobs), stored, loaded.first_look)
 
 
-def _has_trained(job: Job, config: RunConfig) -> bool:
+def _has_trained(job: Job, settled: SettledRun | None) -> bool:
     """Whether an earlier process of a job had begun to train."""
-    progress = job.progress or {}
-    if job.head is not None:
+    if settled is None:
+        return False
+    progress, config = job.progress or {}, settled.knobs
+    if settled.run.head is not None:
         return bool(progress)  # there is none before the training of the head has told of a step
-    if config.polish_epochs or (job.train is not None and outline_of(config).trains_each(config)):
+    if config.needs.polish or (settled.run.train is not None and config.needs.trains_each):
         return bool(progress.get("done"))
     step = progress.get("step")
     return step is not None and step["name"] == StepName.TRAINING
 
 
 def _order(context: WorkerContext, job: Job, inputs: JobInputs, sandbox: Sandbox) -> Order:
+    paths = {part: str(path) for part, path in inputs.paths.items()}
+    settled = analysis = None
+    if job.kind is JobKind.ANALYSIS:
+        references = {part: shown(source["uri"]) for part, source in job.sources.items()}
+        asked = AnalysisRun.model_validate(job.run).located(paths)
+        analysis = AnalysisOrder(run=asked, references=references, digests=dict(inputs.digests))
+    else:
+        settled = SettledRun.model_validate(job.spec)
+        told = {part: shown(source["uri"]) for part, source in job.sources.items()}
+        settled = settled.located(told)
     return Order(
         kind=job.kind,
-        checkpoint=str(inputs.checkpoint),
-        validation=_source(inputs.validation),
-        test=None if inputs.test is None else _source(inputs.test),
-        calibrate=None if inputs.calibrate is None else _source(inputs.calibrate),
-        train=None if inputs.train is None else _source(inputs.train),
-        config=make_config(job.preset, job.config),
+        run=settled,
+        paths=paths,
+        analysis=analysis,
         device=context.settings.device,
         shards=context.settings.shards,
-        finetune=None if job.finetune is None else make_settings(job.finetune),
-        head=None if job.head is None else NewHead.model_validate(job.head),
         output=str(sandbox.made / RESULT),
         state=str(sandbox.state),
-        forms=tuple(job.forms),
         upto=job.upto,
         names=_names(job, inputs),
-        analysis=_analysis(job, inputs),
     )
-
-
-def _analysis(job: Job, inputs: JobInputs) -> AnalysisOrder | None:
-    if job.analysis is None:
-        return None
-    against = None if inputs.against is None else str(inputs.against)
-    asked = {name: job.analysis.get(name) for name in ("reports", "rows")}
-    sources = {"checkpoint": job.checkpoint, "validation": job.validation, "train": job.train}
-    references = {part: shown(source["uri"]) for part, source in sources.items() if source is not None}
-    return AnalysisOrder(against=against, references=references, digests=dict(inputs.digests), **asked)
 
 
 def _names(job: Job, inputs: JobInputs) -> dict[str, str]:
     """The owner's names for the inputs; a checkpoint whose own says nothing has that of the job."""
     names = {part: shown_name(name) if "://" in name else name for part, name in inputs.names.items()}
     return names | {"checkpoint": job.name} if says_nothing(names["checkpoint"]) else names
-
-
-def _source(source: DataSource) -> Source:
-    return Source(path=source.path, columns=source.columns)

@@ -1,4 +1,4 @@
-"""Store trials while passes run: in batches, but within about a second, so that viewers see the trace grow."""
+"""Store trials while a job runs: in batches, but within about a second, so that viewers see the trace grow."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -6,16 +6,15 @@ from dataclasses import asdict
 from typing import Any
 
 from axformer.config import RunConfig
-from axformer.methods.outline import outline_of
-from axformer.methods.traces import least_loss
+from axformer.methods.progress import meter_of
 from axformer.plan.elements import Dimensions
-from axformer.plan.trial import Phase, Trial
+from axformer.plan.trial import Trial, Verdict
 from worker.job.ledger import Ledger
 from worker.sandbox.messages import SpeedEstimate
 
 
 class Recorder:
-    """Collects the trials of a job, one pass after another, and writes them in batches."""
+    """Collects the trials of a job, and writes them in batches."""
 
     def __init__(
         self,
@@ -47,21 +46,16 @@ class Recorder:
         self._stored = stored
         self._inputs = dict(inputs)
         self._first_look = first_look
-        self._passes = outline_of(config).passes(config)
-        self._meter = outline_of(config).meter(dimensions, config)
+        self._meter = meter_of(dimensions, config)
         self._speed = speed
         self._batch = batch
         self._batch_seconds = batch_seconds
         self._trials: list[Trial] = []
-        self._pass_number = 0
         self._waiting: list[Trial] = []
         self._written = float("-inf")
 
     def add(self, trial: Trial) -> None:
-        """Add the next trial. Pending trials are written if a batch is due or another pass begins."""
-        if trial.phase is Phase.BASE:
-            self.flush()
-            self._pass_number += 1
+        """Add the next trial. Pending trials are written if a batch is due."""
         self._trials.append(trial)
         self._meter.add([trial])
         if len(self._trials) <= self._stored:
@@ -74,24 +68,21 @@ class Recorder:
     def flush(self) -> None:
         """Write the pending trials."""
         if self._waiting:
-            self._ledger.record(self._waiting, self._progress(), self._pass_number)
+            self._ledger.record(self._waiting, self._progress())
             self._waiting = []
             self._written = time.monotonic()
 
     def end(self) -> None:
-        """Write the pending trials, and progress that says that the last pass has ended, perhaps early at its target."""
-        self._ledger.record(self._waiting, self._progress(ended=True), self._pass_number)
+        """Write the pending trials, and progress that says that the run has ended, perhaps early at its target."""
+        self._ledger.record(self._waiting, self._progress(ended=True))
         self._waiting = []
 
     def _progress(self, *, ended: bool = False) -> dict[str, Any]:
         return {
             **asdict(self._meter.progress(ended=ended)),
             **self._speed().model_dump(),
-            "pass_number": self._pass_number,
-            "passes": len(self._passes),
-            "order": self._passes[self._pass_number - 1].model_dump(mode="json").get("order"),
             "base_loss": self._trials[0].loss,
-            "min_loss": least_loss(self._trials),
+            "min_loss": min(trial.loss for trial in self._trials if trial.verdict in (Verdict.BASE, Verdict.ACCEPT)),
             "dimensions": asdict(self._dimensions),
             "inputs": self._inputs,
             "first_look": self._first_look,

@@ -8,15 +8,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from axformer.config import make_config
 from axformer.wire.analysis import Analysis
 from axformer.wire.kinds import JobKind
 from axformer.wire.report import Report
+from axformer.wire.run import SettledRun
 from store.errors import PauseRequestedError
 from store.states import JobState
 from store.tables.files import Artifact
 from store.tables.jobs import Job
-from store.tables.trials import FIRST_PASS
 from worker.base.context import WorkerContext
 from worker.base.packing import ARCHIVE_NAME, store_files
 from worker.job.conversation import Conversation
@@ -85,7 +84,7 @@ def carry_out(context: WorkerContext, job: Job, ledger: Ledger, lease: Lease, wa
 
 
 def _prune(work: ClaimedJob) -> None:
-    """Record the trials of a pass, or of several, until the search ends, and publish the result."""
+    """Record the trials of a run until the search ends, and publish the result."""
     if work.opened.searched is None:
         work.opened.searched = _search(work, _recorder_of(work))
     _publish_model(work, work.opened.searched)
@@ -127,9 +126,9 @@ def _replay(work: ClaimedJob) -> Searched:
 
 def _analyze(work: ClaimedJob) -> None:
     """Wait for the reports on a model, which has no trials, and publish them."""
-    work.ledger.record([], _progress(work), FIRST_PASS)
+    work.ledger.record([], _progress(work))
     work.conversation().trained()
-    _publish(work, Analysis, FIRST_PASS)
+    _publish(work, Analysis)
 
 
 def _progress(work: ClaimedJob) -> dict[str, Any]:
@@ -147,7 +146,7 @@ def _recorder_of(work: ClaimedJob) -> Recorder:
     recorder = Recorder(
         work.ledger,
         opened.dimensions,
-        make_config(work.job.preset, work.job.config),
+        SettledRun.model_validate(work.job.spec).knobs,
         stored=len(stored),
         inputs=opened.inputs.digests,
         first_look=opened.first_look,
@@ -172,22 +171,20 @@ def _publish_model(work: ClaimedJob, searched: Searched) -> None:
     """Wait for the files, store them, and record the success of the job.
 
     Raises:
-        ProcessMisbehavedError: the files are not a result, or the pass that is kept does not exist.
+        ProcessMisbehavedError: the files are not a result.
     """
-    if searched.kept_pass > work.opened.pass_count:
-        raise ProcessMisbehavedError(f"pass {searched.kept_pass} of {work.opened.pass_count} is kept")
     work.conversation().trained()
     if searched.note is not None:
         work.ledger.note("job.noted", {"notes": [searched.note]})
-    _publish(work, Report, searched.kept_pass)
+    _publish(work, Report)
 
 
-def _publish(work: ClaimedJob, shape: type[Report | Analysis], kept_pass: int) -> None:
+def _publish(work: ClaimedJob, shape: type[Report | Analysis]) -> None:
     work.ledger.enter(JobState.PACKAGING)
     published = work.conversation().published()
     work.opened.sandbox.end_process()
     report = _checked(published, shape)
-    work.ledger.succeed(report, _store(work), kept_pass)
+    work.ledger.succeed(report, _store(work))
     rmtree(work.opened.sandbox.state, ignore_errors=True)
 
 

@@ -7,57 +7,62 @@ from pathlib import Path
 
 from axformer import __version__, analyzing
 from axformer.analysis.advice import Given
-from axformer.analysis.inputs import Inputs, Wanted
+from axformer.analysis.inputs import AnalysisInputs, WantedReports
 from axformer.data.columns import Columns
-from axformer.data.source import DataSource
 from axformer.devices import resolve_device
+from axformer.opening import source_of
 from axformer.surroundings import Surroundings
 from axformer.wire.analysis import Analysis
-from worker.sandbox.messages import AnalysisOrder, Order, Source
+from worker.sandbox.messages import AnalysisOrder, Order
 
 
-def open_inputs(order: Order) -> Inputs:
+def open_inputs(order: Order) -> AnalysisInputs:
     """Load the models and the rows of an analysis. Its commands name them as the job does.
 
     Raises:
         InputError: something cannot be read, or does not fit the other inputs.
     """
-    names, said, train = order.names, _asked(order).references, order.train
-    given = Given(order.checkpoint, order.validation.path, max_length=order.config.max_length)
-    more = None if train is None else _source(train)
+    names, said, run = order.names, _asked(order).references, _asked(order).run
+    given = Given(run.checkpoint.uri, run.validation.uri, max_length=run.max_length)
+    more = None if run.train is None else source_of(run.train)
+    against = None if run.against is None else run.against.uri
     device = resolve_device(order.device)
-    inputs = analyzing.open_analysis(given, _source(order.validation), more, _asked(order).against, device)
+    inputs = analyzing.open_analysis(given, source_of(run.validation), more, against, device)
     told = replace(
         inputs.given,
         checkpoint=said["checkpoint"],
         data=said["validation"],
         train=said.get("train"),
-        columns=_words(order.validation.columns),
+        columns=_words(source_of(run.validation).columns),
         on_service=True,
     )
     parts = {"checkpoint": "checkpoint", "data": "validation", "train": "train", "against": "against"}
     return replace(inputs, given=told, names={name: names[part] for name, part in parts.items() if part in names})
 
 
-def first_look(inputs: Inputs) -> str:
+def first_look(inputs: AnalysisInputs) -> str:
     """One line on the rows."""
     train = "" if inputs.train is None else f", {len(inputs.train.rows):,} training rows"
     return f"{len(inputs.data.rows):,} rows{train}, {inputs.checkpoint.task.name.replace('_', ' ')}"
 
 
-def carry_out(order: Order, inputs: Inputs, around: Surroundings) -> Analysis:
+def carry_out(order: Order, inputs: AnalysisInputs, around: Surroundings) -> Analysis:
     """Make the reports; those that an earlier process has finished are taken over."""
-    asked = _asked(order)
+    run = _asked(order).run
     around = replace(around, directory=_kept_reports(order))
-    return analyzing.carry_out(inputs, Wanted(asked.reports, asked.rows), around)
+    return analyzing.carry_out(inputs, WantedReports(run.reports, run.rows), around)
 
 
 def _kept_reports(order: Order) -> Path:
     """The directory for finished reports, whose name is that of everything that decides what they say."""
-    asked = order.model_dump(mode="json", include={"analysis", "names", "config", "validation", "train"})
-    for part in ("validation", "train"):
-        asked[part] = asked[part] and asked[part]["columns"]
-    del asked["analysis"]["against"], asked["analysis"]["reports"]  # a directory, and what does not change a report
+    analysis = _asked(order)
+    columns = {part: getattr(source, "columns", None) for part, source in analysis.run.sources().items()}
+    asked = order.model_dump(mode="json", include={"names"}) | {
+        "columns": {part: None if one is None else one.model_dump() for part, one in columns.items()},
+        "analysis": analysis.model_dump(mode="json", include={"references", "digests"}),
+        "rows": analysis.run.rows,
+        "max_length": analysis.run.max_length,
+    }
     told = json.dumps([__version__, asked], sort_keys=True)
     directory = Path(order.state) / f"reports-{hashlib.sha256(told.encode()).hexdigest()}"
     directory.mkdir(parents=True, exist_ok=True)
@@ -67,10 +72,6 @@ def _kept_reports(order: Order) -> Path:
 def _asked(order: Order) -> AnalysisOrder:
     assert order.analysis is not None, "an analysis says what is asked for"
     return order.analysis
-
-
-def _source(source: Source) -> DataSource:
-    return DataSource(source.path, source.columns)
 
 
 def _words(columns: Columns) -> str | None:

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO
 
+from axformer.config import METHODS
 from axformer.forms.kinds import KINDS
 
 RESULT = "artifact"
@@ -30,9 +31,10 @@ _TOP = frozenset(
         "repair.safetensors",
         "report.html",
         "report.json",
+        "run.json",
         "trace.jsonl",
     }
-)
+).union(*(kind.about.files for kind in METHODS.values()))
 _FOLDERS = frozenset({"untouched", *(kind.directory for kind in KINDS.values())})
 """The forms, and the trained base model of a job with a new head."""
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,120}\.(?:json|jinja|safetensors|txt|model|onnx|data)")

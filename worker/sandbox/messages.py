@@ -9,21 +9,19 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter
 
-from axformer.config import AnyConfig
-from axformer.data.columns import Columns
+from axformer.config import RunConfig, make_config
 from axformer.intake.limits import DIMENSIONS
 from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Trial
-from axformer.repair.settings import FinetuneSettings
-from axformer.wire.heads import NewHead
+from axformer.wire.analyses import AnalysisRun
 from axformer.wire.kinds import JobKind
+from axformer.wire.run import SettledRun
 from axformer.wire.steps import Step
 
 _LONGEST_TEXT = 4000
 """Most characters of a text for a job's owner; the library's longest have some hundreds, and contain long paths."""
 _LONGEST_TRACE = 20_000
 _MOST_NOTES = 20
-_MOST_PASSES = 1000
 _MOST_NUMBER = 2**63 - 1
 
 
@@ -52,24 +50,15 @@ class Message(BaseModel):
         return json.dumps(self.model_dump(mode="json"), separators=(",", ":")).encode()
 
 
-class Source(Message):
-    """A data file; see :class:`axformer.data.source.DataSource`."""
-
-    path: str
-    columns: Columns
-
-
 class AnalysisOrder(Message):
-    """What an analysis is asked for."""
+    """An analysis."""
 
-    against: str | None
-    """The other model's directory."""
-    reports: tuple[str, ...] | None
-    rows: int | None
+    run: AnalysisRun
+    """Its references are local files."""
     references: dict[str, str]
-    """The inputs as commands name them, by part of the job."""
+    """The inputs as commands name them, by field."""
     digests: dict[str, str]
-    """Of the inputs, by part of the job: reports that an earlier process finished are of the same inputs, or are not used."""
+    """Of the inputs, by field: reports that an earlier process finished are of the same inputs, or are not used."""
 
 
 class Order(Message):
@@ -77,27 +66,34 @@ class Order(Message):
 
     type: Literal["order"] = "order"
     kind: JobKind
-    checkpoint: str
-    validation: Source
-    test: Source | None
-    calibrate: Source | None
-    train: Source | None
-    config: AnyConfig
+    run: SettledRun | None
+    """Of a pass or an export, with the owner's references."""
+    paths: dict[str, str]
+    """The local files, by field."""
+    analysis: AnalysisOrder | None
     device: str
     shards: int
-    finetune: FinetuneSettings | None
-    head: NewHead | None
     output: str
     """Directory for the result."""
     state: str
     """Directory for what lets the job continue in another process."""
-    forms: tuple[str, ...]
     upto: int | None = None
     """For an export: the trial after which its pass ends."""
     names: dict[str, str]
-    """The owner's names for checkpoint and data, by part of the job."""
-    analysis: AnalysisOrder | None = None
-    """For an analysis: what is asked for."""
+    """The owner's names for checkpoint and data, by field."""
+
+    @property
+    def settled(self) -> SettledRun:
+        """The run of a pass or an export."""
+        assert self.run is not None, "passes and exports have a run"
+        return self.run
+
+    @property
+    def knobs(self) -> RunConfig:
+        """The knobs; of an analysis how its data is read."""
+        if self.analysis is None:
+            return self.settled.knobs
+        return make_config(knobs={"max_length": self.analysis.run.max_length})
 
 
 class GoAhead(Message):
@@ -224,8 +220,6 @@ class Searched(Message):
     type: Literal["searched"] = "searched"
     note: Text | None
     speed: SpeedEstimate
-    kept_pass: int = Field(ge=1, le=_MOST_PASSES)
-    """Number of the pass that is kept, from 1."""
 
 
 class Trained(Message):

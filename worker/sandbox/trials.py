@@ -1,16 +1,14 @@
 """Checks on a trial from a job's process before it is stored as the next one of its trace."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
 
 from axformer.config import RunConfig
 from axformer.errors import PlanError
-from axformer.methods.compress.sizes import are_levels_of
-from axformer.methods.outline import outline_of
+from axformer.methods.progress import meter_of
 from axformer.plan.elements import Dimensions, ElementKind, is_of_encoder, parse
+from axformer.plan.levels import are_levels_of
 from axformer.plan.plan import LayerPlan, Plan
-from axformer.plan.trial import OF_PLANS, ModelFigures, Phase, Trial, Verdict
+from axformer.plan.trial import ModelFigures, Phase, Trial, Verdict
 from worker.sandbox.errors import ProcessMisbehavedError
 
 MOST = 500_000
@@ -26,51 +24,36 @@ _MOST_PARAMETERS = 2**63 - 1
 """The largest value that the database stores."""
 
 
-@dataclass(frozen=True)
-class TrialLimits:
-    """Upper bounds of a job."""
-
-    passes: int
-    trials: int
-    """Trials of all passes together."""
+def most_trials(dimensions: Dimensions, config: RunConfig) -> int:
+    """An upper bound on the number of trials of a job with these knobs."""
+    return min(meter_of(dimensions, config).longest, MOST)
 
 
-def limits_of(dimensions: Dimensions, config: RunConfig) -> TrialLimits:
-    """The upper bounds of a job with these knobs."""
-    outline = outline_of(config)
-    return TrialLimits(len(outline.passes(config)), min(outline.longest_trace(dimensions, config), MOST))
-
-
-def check_next(trial: Trial, passes: Sequence[Sequence[Trial]], dimensions: Dimensions, limits: TrialLimits) -> None:
-    """Check that a trial can be the next one: it continues the last pass or begins another.
+def check_next(trial: Trial, number: int, dimensions: Dimensions, most: int) -> None:
+    """Check that a trial can be the next one.
 
     Args:
         trial: the trial that the process sent.
-        passes: the trials before it, by pass.
+        number: of the trials before it.
         dimensions: of the model.
-        limits: of the job.
+        most: an upper bound on the number of the job's trials.
 
     Raises:
         ProcessMisbehavedError: it cannot; the process is damaged, or an uploaded file has taken control of it.
     """
     is_base = trial.phase is Phase.BASE
-    if is_base and len(passes) == limits.passes:
-        raise ProcessMisbehavedError(f"pass {len(passes) + 1} of a job that has {limits.passes}")
-    expected = 0 if is_base or not passes else len(passes[-1])
-    if trial.seq != expected:
-        raise ProcessMisbehavedError(f"trial {trial.seq} where {expected} comes next")
-    if sum(map(len, passes)) >= limits.trials:
-        raise ProcessMisbehavedError(f"trial {trial.seq} of a job that has {limits.trials} trials at most")
-    is_whole = trial.phase in OF_PLANS
+    if trial.seq != number:
+        raise ProcessMisbehavedError(f"trial {trial.seq} where {number} comes next")
+    if number >= most:
+        raise ProcessMisbehavedError(f"trial {trial.seq} of a job that has {most} trials at most")
+    is_whole = is_of_encoder(trial.element)
     if is_base != (trial.seq == 0) or is_base != (trial.element is None):
         raise ProcessMisbehavedError(f"trial {trial.seq} of the phase {trial.phase} for '{_short(trial.element)}'")
     if len(trial.precision) > _LONGEST_NAME or not trial.precision.isidentifier():
         raise ProcessMisbehavedError(f"trial {trial.seq} has no precision")
-    if is_whole and not is_of_encoder(trial.element):
-        raise ProcessMisbehavedError(f"trial {trial.seq} of a whole plan for '{_short(trial.element)}'")
     if trial.element is not None and not is_whole and not _is_in(trial.element, dimensions):
         raise ProcessMisbehavedError(f"trial {trial.seq} of '{_short(trial.element)}', which the model does not have")
-    _check_what_it_holds(trial, dimensions)
+    _check_what_it_holds(trial, dimensions, is_whole=is_whole)
     if not 0 <= (trial.helped or 0) <= trial.total <= _MOST_COUNT or trial.samples > trial.total:
         raise ProcessMisbehavedError(f"trial {trial.seq} counts {trial.samples} of {trial.total} samples")
     if trial.parameters > _MOST_PARAMETERS:
@@ -80,16 +63,15 @@ def check_next(trial: Trial, passes: Sequence[Sequence[Trial]], dimensions: Dime
         raise ProcessMisbehavedError(f"trial {trial.seq} has a loss of {trial.loss} after {trial.seconds} s")
 
 
-def _check_what_it_holds(trial: Trial, dimensions: Dimensions) -> None:
+def _check_what_it_holds(trial: Trial, dimensions: Dimensions, *, is_whole: bool) -> None:
     """Check the plan and the measurements that some trials hold."""
-    is_whole = trial.phase in OF_PLANS
     if is_whole != (trial.plan is not None) or (trial.plan is not None and not _fits(trial.plan, dimensions)):
         raise ProcessMisbehavedError(f"trial {trial.seq} has a plan that is not one of this model")
     if trial.milliseconds is not None and not _is_measured(trial, dimensions):
         raise ProcessMisbehavedError(f"trial {trial.seq} has milliseconds that are not those of this model's blocks")
     if trial.levels is not None and not (is_whole and are_levels_of(trial.levels, dimensions)):
         raise ProcessMisbehavedError(f"trial {trial.seq} has a level table that is not one of this model's blocks")
-    if trial.figures is not None and not (trial.phase in (Phase.BASE, *OF_PLANS) and _are_figures(trial.figures)):
+    if trial.figures is not None and not ((is_whole or trial.phase is Phase.BASE) and _are_figures(trial.figures)):
         raise ProcessMisbehavedError(f"trial {trial.seq} has figures that are not those of a model")
 
 

@@ -11,17 +11,16 @@ from dataclasses import asdict
 from pathlib import Path
 
 from axformer.analyzing import write_analysis
-from axformer.data.source import DataSource
 from axformer.devices import AUTO, batch_tokens_of, resolve_device
 from axformer.errors import AxFormerError
 from axformer.evaluation.budget import free_bytes, total_bytes
-from axformer.intake.footprint import Footprint, Work, at_ease, least, with_models
+from axformer.intake.footprint import Footprint, RunWork, at_ease, least, with_models
 from axformer.intake.sizes import read_sizes
-from axformer.plan.trial import Phase, Trial, Verdict
+from axformer.plan.trial import Trial, Verdict
 from axformer.run import PruningRun
 from axformer.surroundings import Surroundings
-from axformer.wire.finetuning import FinetuneSettings
 from axformer.wire.kinds import JobKind
+from axformer.wire.run import DATA, Run
 from axformer.wire.steps import Step
 from worker.sandbox.analyses import carry_out, first_look, open_inputs
 from worker.sandbox.lines import Lines
@@ -40,7 +39,6 @@ from worker.sandbox.messages import (
     Replay,
     Searched,
     Shape,
-    Source,
     SpeedEstimate,
     Trained,
     Tried,
@@ -97,7 +95,7 @@ def _work(lines: Lines, order: Order) -> None:
 
 
 def _prune(lines: Lines, order: Order, around: Surroundings) -> None:
-    """Run one pass, or six, after a first look, which refuses a model that is worse than guessing."""
+    """Run the pass after a first look, which refuses a model that is worse than guessing."""
     run = _open(order, around)
     look = run.look()
     notes = [*run.notes, *([] if look.note is None else [look.note])]
@@ -112,7 +110,7 @@ def _export(lines: Lines, order: Order, around: Surroundings) -> None:
     _send(lines, _opened(run, run.notes, None))
     for _ in run.trials(_stored(lines), around, upto=order.upto):
         around.check_cancelled()
-    _send(lines, Searched(note=run.closing_note, speed=_speed(run, run.trace), kept_pass=1))
+    _send(lines, Searched(note=run.closing_note, speed=_speed(run, run.trace)))
     _finish(lines, order, run, around)
 
 
@@ -139,7 +137,7 @@ _KINDS: Mapping[JobKind, Callable[[Lines, Order, Surroundings], None]] = {
 def _finish(lines: Lines, order: Order, run: PruningRun, around: Surroundings) -> None:
     run.repair(around)
     _send(lines, Trained())
-    _send(lines, Published(report=run.publish(Path(order.output), order.forms, around.on_step)))
+    _send(lines, Published(report=run.publish(Path(order.output), order.settled.forms, around.on_step)))
 
 
 def _opened(run: PruningRun, notes: Sequence[str], first_look: str | None) -> Opened:
@@ -151,18 +149,18 @@ def _opened(run: PruningRun, notes: Sequence[str], first_look: str | None) -> Op
 
 
 def _memory_estimate(order: Order) -> MemoryEstimate:
-    device, asked = resolve_device(order.device), order.analysis
-    sources = (order.validation, order.test, order.calibrate, order.train)
-    data_bytes = sum(Path(source.path).stat().st_size for source in sources if source is not None)
-    sizes = read_sizes(Path(order.checkpoint), order.head)
+    device, analysis = resolve_device(order.device), order.analysis
+    run = order.settled.run if analysis is None else analysis.run
+    data_bytes = sum(Path(path).stat().st_size for part, path in order.paths.items() if part in DATA)
+    head = run.head if isinstance(run, Run) else None
+    sizes = read_sizes(Path(order.paths["checkpoint"]), head)
     batch_tokens, on_gpu = batch_tokens_of(device), device.startswith("cuda")
-    models = 1 if asked is None or asked.against is None else 2  # of the same shape, or it is refused
-    training = None if order.train is None or asked is not None else order.finetune or FinetuneSettings()
-    work = Work(
-        order.config,
-        training,
-        takes_gradients=asked is not None and _HEADS in (asked.reports or (_HEADS,)),
-        has_new_head=order.head is not None,
+    models = 1 if "against" not in order.paths else 2  # of the same shape, or it is refused
+    work = RunWork(
+        order.knobs,
+        order.settled.finetune if analysis is None else None,
+        takes_gradients=analysis is not None and _HEADS in (analysis.run.reports or (_HEADS,)),
+        has_new_head=head is not None,
     )
     least_of, ease_of = (of(sizes, data_bytes, work, batch_tokens, on_gpu=on_gpu) for of in (least, at_ease))
     return MemoryEstimate(
@@ -180,24 +178,15 @@ def _memory(footprint: Footprint) -> Memory:
 
 
 def _open(order: Order, around: Surroundings) -> PruningRun:
+    settled = order.settled
     return PruningRun.open(
-        order.checkpoint,
-        _source(order.validation),
-        test=None if order.test is None else _source(order.test),
-        config=order.config,
+        settled,
+        paths=order.paths,
         device=resolve_device(order.device),
-        shards=order.shards if order.config.one_process is None else 1,
-        calibrate=None if order.calibrate is None else _source(order.calibrate),
-        train=None if order.train is None else _source(order.train),
-        finetune=order.finetune,
+        shards=order.shards if settled.knobs.one_process is None else 1,
         names=order.names,
-        head=order.head,
         surroundings=around,
     )
-
-
-def _source(source: Source) -> DataSource:
-    return DataSource(source.path, source.columns)
 
 
 def _stored(lines: Lines) -> list[Trial]:
@@ -208,20 +197,15 @@ def _stored(lines: Lines) -> list[Trial]:
 
 
 def _search(lines: Lines, run: PruningRun, stored: list[Trial], around: Surroundings) -> None:
-    """Send each new trial, and at the end which pass is kept."""
-    passes: list[list[Trial]] = []
+    """Send each new trial, and that there are no more."""
     for index, trial in enumerate(run.trials(stored, around)):
-        if trial.phase is Phase.BASE:
-            passes.append([])
-        passes[-1].append(trial)
         if index < len(stored):
             continue
         is_changed = trial.verdict in (Verdict.BASE, Verdict.ACCEPT) or index == len(stored)
-        _send(lines, Tried(trial=trial, speed=_speed(run, passes[-1]) if is_changed else None))
+        _send(lines, Tried(trial=trial, speed=_speed(run, run.trace) if is_changed else None))
         if around.turn.is_over():
             around.turn.wait()
-    kept = next(number for number, trace in enumerate(passes, 1) if tuple(trace) == run.trace)
-    _send(lines, Searched(note=run.closing_note, speed=_speed(run, run.trace), kept_pass=kept))
+    _send(lines, Searched(note=run.closing_note, speed=_speed(run, run.trace)))
 
 
 class _Steps:

@@ -1,4 +1,4 @@
-"""The board: running jobs, waiting jobs with their estimated times, workers, the latest groups, and all jobs of the team."""
+"""The board: running jobs, waiting jobs with their estimated times, workers, and all jobs of the team."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -20,9 +20,8 @@ from api.services import jobs, queue
 from api.views.jobs import jobs_page
 from axformer.reporting.deploy_table import deployables
 from axformer.wire.states import JobOutcome
-from store.repositories import groups as repository
 from store.session import session_scope
-from store.states import TERMINAL, JobState
+from store.states import JobState
 
 router = APIRouter()
 
@@ -30,9 +29,6 @@ WAITING_SHOWN = 10
 """Most waiting jobs of the team that are shown; the rest are counted and appear in the list below."""
 LINE_SHOWN = 120
 """Most places of the line of all teams that are drawn; more would be too thin on a phone."""
-
-GROUPS_SHOWN = 5
-"""Number of latest groups that are shown; ``axformer groups`` lists all."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +65,7 @@ def show_board(
     visitor: VisitorDep, session: ReadingDep, resources: ResourcesDep, pages: PagesDep, wanted: FilterDep
 ) -> Response:
     """The page."""
-    values = _now(session, resources, visitor) | _groups(session, visitor)
-    values |= _history(session, resources, visitor, wanted)
+    values = _now(session, resources, visitor) | _history(session, resources, visitor, wanted)
     return pages.answer("board.html", **values)
 
 
@@ -85,9 +80,8 @@ def _look(resources: Resources, pages: Pages, visitor: Visitor, wanted: Filter) 
         return None
     with session_scope(resources.reading_sessions) as session:
         now = _now(session, resources, visitor)
-        groups = _groups(session, visitor)
         history = _history(session, resources, visitor, wanted)
-    parts = {"now": now, "groups": groups, "history": history}
+    parts = {"now": now, "history": history}
     return PageState({name: pages.text(f"board/{name}.html", **values) for name, values in parts.items()})
 
 
@@ -95,16 +89,6 @@ def _now(session: Session, resources: Resources, visitor: Visitor) -> dict[str, 
     seen = queue.look(session, resources.queue_views.get(), visitor.caller, WAITING_SHOWN)
     own_waiting = next((one.jobs for one in seen.by_team if one.team is not None), 0)
     return {"queue": seen, "own_waiting": own_waiting, "line_shown": LINE_SHOWN}
-
-
-def _groups(session: Session, visitor: Visitor) -> dict[str, Any]:
-    latest = repository.list_groups(session, visitor.caller.team_id, limit=GROUPS_SHOWN).items
-    counts = repository.state_counts(session, [group.id for group in latest])
-    shown = [
-        (group, counts[group.id], sum(jobs for state, jobs in counts[group.id].items() if state in TERMINAL))
-        for group in latest
-    ]
-    return {"groups": shown}
 
 
 def _history(session: Session, resources: Resources, visitor: Visitor, wanted: Filter) -> dict[str, Any]:

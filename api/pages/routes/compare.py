@@ -1,10 +1,10 @@
-"""Two to six jobs side by side: how the loss went down in each, their figures, and the knobs in which they differ."""
+"""Two to six jobs side by side, ticked or of a label: their losses, their figures, and the knobs in which they differ."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query
 from markupsafe import Markup
 from sqlalchemy.orm import Session
 from starlette.responses import Response
@@ -15,7 +15,7 @@ from api.pages.deps import PagesDep, Visitor, VisitorDep
 from api.pages.pictures import PLACE, WidthQuery, fragment, markup
 from api.services import jobs
 from api.views.jobs import job_read
-from axformer.drawing.comparison import Course, comparison
+from axformer.drawing.comparison import LossCourse, comparison
 from axformer.errors import InputError
 from axformer.reporting.deploy_table import Deployables, deployables
 from axformer.reporting.side_by_side import side_by_side
@@ -28,18 +28,31 @@ router = APIRouter(prefix="/compare")
 LEAST, MOST = 2, 6
 """Number of jobs side by side; more curves could not be told apart."""
 LETTERS = "ABCDEF"
-JobsDep = Annotated[list[str], Query(alias="job")]
+
+
+@dataclass(frozen=True)
+class AskedJobs:
+    """Which jobs stand side by side: those that are named, then those with all labels, the oldest first."""
+
+    ids: Sequence[str]
+    labels: Sequence[str]
+    """Each ``key:value``."""
+
+
+def _asked(
+    job: Annotated[list[str], Query()] = [],  # noqa: B006 - never changed
+    label: Annotated[list[str], Query()] = [],  # noqa: B006
+) -> AskedJobs:
+    return AskedJobs(job, label)
+
+
+AskedDep = Annotated[AskedJobs, Depends(_asked)]
 
 
 @router.get("")
-def show_comparison(
-    visitor: VisitorDep,
-    session: ReadingDep,
-    pages: PagesDep,
-    wanted: JobsDep = [],  # noqa: B006 - never changed
-) -> Response:
+def show_comparison(visitor: VisitorDep, session: ReadingDep, pages: PagesDep, chosen: AskedDep) -> Response:
     """The page."""
-    shown = _jobs(session, visitor, wanted)
+    shown = _jobs(session, visitor, chosen)
     return pages.answer(
         "compare.html",
         visitor=visitor,
@@ -54,25 +67,15 @@ def show_comparison(
 
 
 @router.get("/chart")
-def get_curves(
-    visitor: VisitorDep,
-    session: ReadingDep,
-    wanted: JobsDep = [],  # noqa: B006 - never changed
-    width: WidthQuery = PLACE,
-) -> Response:
+def get_curves(visitor: VisitorDep, session: ReadingDep, chosen: AskedDep, width: WidthQuery = PLACE) -> Response:
     """The chart of the losses of all jobs."""
-    return fragment(_curves(session, _jobs(session, visitor, wanted), width))
+    return fragment(_curves(session, _jobs(session, visitor, chosen), width))
 
 
 @router.get("/results")
-def get_results(
-    visitor: VisitorDep,
-    session: ReadingDep,
-    wanted: JobsDep = [],  # noqa: B006 - never changed
-    width: WidthQuery = PLACE,
-) -> Response:
+def get_results(visitor: VisitorDep, session: ReadingDep, chosen: AskedDep, width: WidthQuery = PLACE) -> Response:
     """The picture of all results: what each form changed of the metric, against its speed."""
-    return fragment(_results(_jobs(session, visitor, wanted), width))
+    return fragment(_results(_jobs(session, visitor, chosen), width))
 
 
 def _results(shown: Sequence[JobRead], width: int = PLACE) -> Markup | None:
@@ -90,19 +93,30 @@ def _forms(report: ReportRead | None) -> Deployables | None:
 
 def _curves(session: Session, shown: Sequence[JobRead], width: int = PLACE) -> Markup | None:
     courses = [
-        Course(letter, job.name, standing_points(session, job.id), trace_totals(session, job.id).trials)
+        LossCourse(letter, job.name, standing_points(session, job.id), trace_totals(session, job.id).trials)
         for letter, job in zip(LETTERS, shown, strict=False)
     ]
     return markup(comparison(courses, width)) if any(course.steps for course in courses) else None
 
 
-def _jobs(session: Session, visitor: Visitor, wanted: Sequence[str]) -> list[JobRead]:
-    ids = list(dict.fromkeys(wanted))
-    if not LEAST <= len(ids) <= MOST:
-        detail = f"{len(ids)} jobs were ticked; tick {LEAST} to {MOST} on the board to see them side by side"
-        raise InvalidInputError(detail, errors=[FieldError(detail, parameter="job")])
-    rows = [jobs.find(session, visitor.caller.team_id, job_id) for job_id in ids]
+def _jobs(session: Session, visitor: Visitor, chosen: AskedJobs) -> list[JobRead]:
+    ids = list(dict.fromkeys(chosen.ids))
+    if not chosen.labels or len(ids) > MOST:
+        _check_count(len(ids), f"{len(ids)} jobs were ticked")
+    team_id = visitor.caller.team_id
+    rows = [jobs.find(session, team_id, job_id) for job_id in ids]
+    if chosen.labels:
+        page = jobs.list_jobs(session, team_id, limit=MOST + 1, after=None, states=[], labels=chosen.labels)
+        rows += [job for job in reversed(page.items) if job.id not in ids]
+        count = f"{len(rows)} or more" if page.has_more else str(len(rows))
+        _check_count(len(rows), f"{count} jobs have label {', '.join(chosen.labels)}")
     return [job_read(job) for job in rows]
+
+
+def _check_count(count: int, told: str) -> None:
+    if not LEAST <= count <= MOST:
+        detail = f"{told}; tick {LEAST} to {MOST} on the board to see them side by side"
+        raise InvalidInputError(detail, errors=[FieldError(detail, parameter="job")])
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from api.http.downloads import Download, attachment, tar_of
 from api.pages import stream
 from api.pages.context import Pages
 from api.pages.deps import PagesDep, Visitor, VisitorDep, still_valid
-from api.pages.job_form import REFERENCES
 from api.pages.job_parts import job_values
 from api.pages.job_result import ANALYSIS, REPORT, bundles_of
 from api.pages.pictures import PLACE, WidthQuery, chart_of, fragment, holds_plans, map_of
@@ -65,13 +64,13 @@ def show_settings(
 ) -> Response:
     """All settings of the job, those that differ from its preset first."""
     job = jobs.find(session, visitor.caller.team_id, job_id)
-    uris = {name: one["uri"] for name in (*REFERENCES, "against") if (one := getattr(job, name)) is not None}
+    uris = {name: one["uri"] for name, one in job.sources.items()}
     return pages.answer(
         "job_settings.html",
         visitor=visitor,
         tab="settings",
         names=names_of(session, storage, resources.settings, visitor.caller.team_id, uris),
-        changed=changed_knobs(job.preset, job.config),
+        changed=changed_knobs(job.spec.get("preset", ""), job.config),
         **job_values(session, resources, visitor.caller, job),
     )
 

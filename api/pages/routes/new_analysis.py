@@ -15,7 +15,7 @@ from api.pages.posted_again import analysis_like
 from api.resources import Resources
 from api.services import analyses, jobs
 from api.services.inputs.look import names_of
-from axformer.wire.analyses import AnalysisCreate
+from axformer.wire.analyses import PARTS, AnalysisCreate
 from store.repositories.audit import note
 from store.session import session_scope
 from store.storage.storage import Storage
@@ -74,7 +74,7 @@ def _post(resources: Resources, visitor: Visitor, body: AnalysisCreate, nonce: s
 
 def _names(resources: Resources, storage: Storage, visitor: Visitor, form: AnalysisForm) -> dict[str, str]:
     """The files' own names of the form's references."""
-    given = {name: uri for name in analyses.PARTS if (uri := form.value(name))}
+    given = {name: uri for name in PARTS if (uri := form.value(name))}
     with session_scope(resources.reading_sessions) as session:
         return names_of(session, storage, resources.settings, visitor.caller.team_id, given)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any
 
 from fastapi import APIRouter, BackgroundTasks, Depends, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
@@ -21,20 +21,20 @@ from api.services import jobs, posting, uploads
 from api.services.inputs.checkpoint import look_at_checkpoint
 from api.services.inputs.contents import Contents, UnreadableError
 from api.services.inputs.look import Seen, look_at_inputs, names_of
-from axformer.config import ABOUT_METHODS, ABOUT_PRESETS, Preset, make_config
+from axformer.config import ABOUT_PRESETS, METHODS, Preset, make_config
 from axformer.config.goals import ABOUT_GOALS, GoalName, config_for, parse_goal, written
-from axformer.repair.settings import FinetuneSettings
+from axformer.wire.finetuning import FinetuneSettings
 from axformer.wire.heads import HEAD_TASKS
-from axformer.wire.jobs import FormName, JobCreate
-from axformer.wire.knob_list import list_knobs
-from axformer.wire.knobs import KnobRead, KnobsRead
+from axformer.wire.jobs import JobCreate
+from axformer.wire.knob_list import KnobRead, KnobsRead, list_knobs
+from axformer.wire.run import FORMS
 from axformer.wire.webhooks import ENDS, WebhookEvent
 from store.errors import StorageError
-from store.passes import work_of
 from store.repositories.audit import note
 from store.session import session_scope
 from store.storage.storage import Storage, upload_folder
 from store.tables.jobs import Job
+from store.work import work_of
 
 router = APIRouter()
 
@@ -183,7 +183,7 @@ def _shown(value: Any) -> str:
 
 
 _USUAL = _usual_values()
-_OF_METHODS: dict[tuple[str, ...], str] = {(method,): f"Of {about}" for method, about in ABOUT_METHODS.items()}
+_OF_METHODS: dict[tuple[str, ...], str] = {(method,): f"Of {kind.about.title}" for method, kind in METHODS.items()}
 _OF_ALL, _OF_THE_PAPER = "Of every method", "Only to reproduce the paper's tables"
 
 
@@ -217,7 +217,7 @@ def _page(
         "knobs": listed,
         "knob_groups": _groups(listed).items(),
         "usual": _USUAL,
-        "all_forms": get_args(FormName),
+        "all_forms": FORMS,
         "about_presets": ABOUT_PRESETS,
         "goals": {name.value: about for name, about in ABOUT_GOALS.items()},
         "finetune": FinetuneSettings.model_fields,

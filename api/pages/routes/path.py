@@ -18,7 +18,7 @@ from api.pages.pictures import PLACE, WidthQuery, curve_of, fragment
 from api.services import exports, jobs, paths
 from axformer.forms.kinds import KINDS
 from axformer.scores.path_costs import costs_of
-from axformer.wire.exports import ExportCreate
+from axformer.wire.paths import ExportCreate
 from axformer.wire.report import PathPoint
 from store.references import HUB_PREFIX
 from store.repositories.audit import note
@@ -41,7 +41,6 @@ def show_path(
     job = jobs.find(session, team_id, job_id)
     points = paths.path_of(session, team_id, job_id).data
     values = job_values(session, resources, visitor.caller, job)
-    sources = (job.checkpoint, job.validation, job.test, job.calibrate, job.train)
     return pages.answer(
         "path.html",
         visitor=visitor,
@@ -51,7 +50,7 @@ def show_path(
         curve=curve_of(points),
         kinds=KINDS,
         nonce=form_nonce(),
-        reads_hub=any(one["uri"].startswith(HUB_PREFIX) for one in sources if one is not None),
+        reads_hub=any(one["uri"].startswith(HUB_PREFIX) for one in job.sources.values()),
         **values,
     )
 

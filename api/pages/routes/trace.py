@@ -74,7 +74,7 @@ def get_trace(job_id: str, suffix: str, visitor: VisitorDep, session: ReadingDep
     job = jobs.find(session, visitor.caller.team_id, job_id)
     if suffix not in FILES:
         raise NotFoundError(f"a trace cannot be read as a '{suffix}' file; there are {', '.join(FILES)}")
-    return whole_trace(resources, visitor.caller, job.id, job.shown_pass, FILES[suffix])
+    return whole_trace(resources, visitor.caller, job.id, FILES[suffix])
 
 
 @router.get("")

@@ -10,7 +10,6 @@ requires no majority, since it is known to hurt. The budget does not depend on w
 it.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -110,13 +109,6 @@ def shown_not_fewer(total: int, margin: float) -> int:
     from scipy.stats import binom  # slow to import, and only this knob needs it
 
     return int(binom.isf(LEVEL, total, 0.5 - margin))
-
-
-def refused_by_safeguard(trace: Sequence[Trial], config: PassConfig) -> int | None:
-    """Number of trials that the rule would have accepted and the safeguard refused; None without a safeguard."""
-    if config.safeguard is Safeguard.NONE:
-        return None
-    return sum(was_refused(trial, config) for trial in trace)
 
 
 def was_refused(trial: Trial, config: PassConfig) -> bool:

@@ -9,18 +9,16 @@ Two things are not in the paper: the trade of loss for size after the gains (``t
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from axformer.config import PassConfig
 from axformer.errors import CheckpointError
 from axformer.evaluation.base import Evaluator
 from axformer.evaluation.screen import Screen
-from axformer.methods.axformer.judge import Judge, Judgement
-from axformer.methods.axformer.metric_limit import MetricLimit
+from axformer.methods.axformer.judge import Judge, Judgement, MetricLimit, safeguard_of
 from axformer.methods.axformer.ordering import inspection_order
 from axformer.methods.axformer.progress import parts_of
-from axformer.methods.axformer.safeguards import safeguard_of
 from axformer.methods.axformer.standing import Refinement, Standing
 from axformer.methods.replay import Replay
 from axformer.plan.elements import Dimensions, Element, ElementKind, hard_attention
@@ -47,7 +45,7 @@ def search(
     screen: Screen | None = None,
     metric_limit: MetricLimit | None = None,
     ranked_groups: Callable[[int], list[Element]] | None = None,
-    importance: Sequence[float] | None = None,
+    importance: Mapping[Element, float] | None = None,
     replay: Sequence[Trial] = (),
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Trial]:

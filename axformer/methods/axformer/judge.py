@@ -1,22 +1,32 @@
-"""Judges a change: measures the model with it until the accept rule is decided, then applies the safeguards."""
+"""Judges a change: measures the model with it until the accept rule is decided, then applies safeguard and metric limit.
+
+The rule is applied to one validation set hundreds of times, and on a small set some trial always looks good by chance. So the
+safeguard asks that a gain holds on every fold of the data. It gets the gain of every sample: its loss just before the change
+minus its loss after it, whatever ``helped_reference`` says. Gains against the untouched model would all look good as soon as
+anything had been gained.
+"""
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
-from axformer.config import PassConfig
+from axformer.config import PassConfig, Safeguard
+from axformer.errors import ConfigError
 from axformer.evaluation.base import Evaluator
 from axformer.evaluation.guard import Guard
 from axformer.evaluation.screen import Screen
 from axformer.methods.axformer.acceptance import Rule, decided, helped_above, verdict_of_kept
-from axformer.methods.axformer.metric_limit import MetricLimit
 from axformer.methods.axformer.standing import Standing
 from axformer.methods.axformer.tally import Tally
 from axformer.plan.elements import Element, ElementKind
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Verdict
+from axformer.scores.measured import Recording
+from axformer.scores.within_points import is_within
+from axformer.wire.metrics import first_metric
 
 _COARSE = (ElementKind.LAYER, ElementKind.ATTENTION, ElementKind.FFN)
 
@@ -31,6 +41,50 @@ class Judgement:
     """The number format that decided."""
 
 
+IsSafe = Callable[[Tensor], bool]
+"""Takes per-sample gains, float64 of shape (samples,); says whether a trial that the rule accepts may be accepted."""
+
+
+class MetricLimit:
+    """Checks whether the metric of a fully measured trial is still within the points.
+
+    The loss cannot show that. An overconfident model lowers its loss when it always answers the same, with the class
+    frequencies as probabilities.
+    """
+
+    def __init__(self, points: float, recording: Recording) -> None:
+        """
+        Args:
+            points: how far the metric may fall.
+            recording: that the evaluator of the deciding samples has for its task.
+        """
+        self._points = points
+        self._untouched: float | None = None
+        self._recording = recording
+
+    def begin(self, losses: Tensor) -> None:
+        """Store the untouched model's metric. Call this right after measuring that model.
+
+        Args:
+            losses: its per-sample losses, shape (samples,).
+        """
+        self._untouched = self._metric(losses)
+
+    def allows(self, losses: Tensor, share: float) -> bool:
+        """Whether the metric of the model that was just measured fell by at most a share of the points.
+
+        Args:
+            losses: its per-sample losses, shape (samples,).
+            share: share of the points that it may lose; 1 is all of them.
+        """
+        assert self._untouched is not None, "the untouched model is measured first"
+        return is_within(self._untouched - self._metric(losses), share * self._points)
+
+    def _metric(self, losses: Tensor) -> float:
+        figures = self._recording.measured(losses).figures
+        return figures[first_metric(figures)]
+
+
 class Judge:
     """The accept rule (Algorithm 1, lines 3, 4 and 19) together with the screen, the safeguard and the metric limit."""
 
@@ -39,7 +93,7 @@ class Judge:
         evaluator: Evaluator,
         screen: Screen | None,
         config: PassConfig,
-        is_safe: Callable[[Tensor], bool] | None,
+        is_safe: IsSafe | None,
         metric_limit: MetricLimit | None,
     ) -> None:
         """
@@ -131,3 +185,40 @@ class Judge:
             return True
         assert standing.current is not None, "it is measured again after a replay"
         return self._is_safe(standing.current.double() - losses.double())
+
+
+def safeguard_of(config: PassConfig, total: int) -> IsSafe | None:
+    """The safeguard of a pass; None if the knobs ask for none.
+
+    Args:
+        config: the knobs.
+        total: samples in the validation set.
+
+    Raises:
+        ConfigError: there are fewer samples than folds.
+    """
+    if config.safeguard is Safeguard.NONE:
+        return None
+    folds = folds_of(total, config.safeguard_folds, config.seed)
+    return lambda gains: is_gain_on_each(gains, folds)
+
+
+def folds_of(total: int, folds: int, seed: int) -> Tensor:
+    """The fold of each sample, shape (samples,): a random split into folds whose sizes differ by at most one.
+
+    Raises:
+        ConfigError: there are fewer samples than folds.
+    """
+    if total < folds:
+        raise ConfigError(
+            f"safeguard_folds={folds} is more than the {total} validation samples; take at most {total}, or more data"
+        )
+    fold = torch.empty(total, dtype=torch.long)
+    fold[torch.randperm(total, generator=torch.Generator().manual_seed(seed))] = torch.arange(total) % folds
+    return fold
+
+
+def is_gain_on_each(gains: Tensor, folds: Tensor) -> bool:
+    """Whether the mean gain is above 0 on every fold, given the fold of each sample."""
+    sums = torch.zeros(int(folds.max()) + 1, dtype=gains.dtype).index_add_(0, folds, gains)
+    return bool((sums > 0).all())

@@ -6,7 +6,7 @@ the least important block comes first.
 """
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 
 from axformer.config import Order, PassConfig
 from axformer.errors import ConfigError
@@ -17,14 +17,14 @@ _ORDER_OF_TASK = {"linguistic_acceptability": Order.TOP_BOTTOM_MIDDLE}
 
 
 def inspection_order(
-    dimensions: Dimensions, config: PassConfig, importance: Sequence[float] | None = None
+    dimensions: Dimensions, config: PassConfig, importance: Mapping[Element, float] | None = None
 ) -> list[Element]:
     """The queue of Algorithm 1, line 8: blocks, or whole layers with ``inspect_layers_first``.
 
     Args:
         dimensions: the model's dimensions.
         config: the knobs.
-        importance: of every block by its number, for ``order=importance``. Without it, the blocks then come in the order of
+        importance: of every block, for ``order=importance``. Without it, the blocks then come in the order of
             ``auto``, which is enough for those who count them.
 
     Raises:
@@ -36,17 +36,15 @@ def inspection_order(
     return blocks
 
 
-def block_order(dimensions: Dimensions, config: PassConfig, importance: Sequence[float] | None = None) -> list[Element]:
+def block_order(
+    dimensions: Dimensions, config: PassConfig, importance: Mapping[Element, float] | None = None
+) -> list[Element]:
     """The blocks to inspect, first to last; arguments as for :func:`inspection_order`.
 
     Raises:
-        ConfigError: an explicit order names an element that is not a block of this model, or the order is still to be searched.
+        ConfigError: an explicit order names an element that is not a block of this model.
     """
     order = order_of(config)
-    if order is Order.SEARCH:
-        raise ConfigError(
-            "order=search is six passes, not one; take an order of axformer.methods.axformer.orders.pass_configs"
-        )
     if order is Order.EXPLICIT:
         return [_block(id, dimensions) for id in config.explicit_order]
     if order is Order.RANDOM:
@@ -56,8 +54,7 @@ def block_order(dimensions: Dimensions, config: PassConfig, importance: Sequence
     if order is Order.IMPORTANCE:
         order = Order.TOP_MIDDLE_BOTTOM
         if importance is not None:
-            of_block = {block: importance[_number(block)] for block in _blocks_of(reversed(range(dimensions.layers)))}
-            return sorted(of_block, key=lambda block: of_block[block])
+            return sorted(_blocks_of(reversed(range(dimensions.layers))), key=lambda block: importance[block])
     regions = _regions(dimensions.layers)
     return [block for name in order.value.split("-") for block in _blocks_of(reversed(regions[name]))]
 
@@ -72,11 +69,6 @@ def order_of(config: PassConfig) -> Order:
 def _regions(layers: int) -> dict[str, range]:
     first, second = layers // 3, 2 * layers // 3
     return {"bottom": range(first), "middle": range(first, second), "top": range(second, layers)}
-
-
-def _number(block: Element) -> int:
-    """Layer ``l`` has attention block ``2l`` and FFN block ``2l + 1``."""
-    return 2 * block.layer + (block.kind is ElementKind.FFN)
 
 
 def _blocks_of(layers: Iterable[int]) -> list[Element]:

@@ -1,11 +1,11 @@
-"""Progress of a pass, or of a search of orders, computed from its trials alone."""
+"""Progress of a pass, computed from its trials alone."""
 
 from collections import Counter
 from collections.abc import Iterable
 
-from axformer.config import PassConfig
+from axformer.config import PassConfig, Safeguard
+from axformer.methods.axformer.acceptance import was_refused
 from axformer.methods.axformer.ordering import inspection_order
-from axformer.methods.axformer.orders import pass_configs
 from axformer.methods.progress import Progress
 from axformer.plan.elements import (
     Dimensions,
@@ -39,7 +39,7 @@ def parts_of(element: Element, dimensions: Dimensions, config: PassConfig) -> li
 
 
 class PassMeter:
-    """Computes the progress of a pass, or of a search of orders, as its trials arrive, at a cost that does not grow."""
+    """The meter of a pass; see :class:`axformer.methods.progress.Meter`."""
 
     def __init__(self, dimensions: Dimensions, config: PassConfig) -> None:
         """
@@ -47,38 +47,8 @@ class PassMeter:
             dimensions: of the model.
             config: the knobs.
         """
-        self._passes = [_SinglePass(dimensions, of_pass) for of_pass in pass_configs(config)]
-        self._opening = _opening(dimensions, config)
-        self._begun = 0
-
-    def add(self, trials: Iterable[Trial]) -> None:
-        """Add the next trials; with ``order=search`` the passes come one after another."""
-        for trial in trials:
-            if trial.phase is Phase.BASE or not self._begun:
-                self._begun += 1
-            self._passes[self._begun - 1].add(trial)
-
-    def progress(self, *, ended: bool = False) -> Progress:
-        """The progress of the run. The opening trials are the same in all passes and are counted once.
-
-        Args:
-            ended: whether the pass that was begun last has ended. Its trials alone cannot say that if it may stop at a
-                target. Every pass before it has ended in any case.
-        """
-        over = self._begun if ended else self._begun - 1
-        known = sum(meter.count if index < over else meter.known() for index, meter in enumerate(self._passes))
-        known -= self._opening * (len(self._passes) - 1)
-        first, *others = self._passes
-        done = first.count + sum(meter.count - min(meter.count, self._opening) for meter in others)
-        seconds = first.seconds + sum(meter.seconds - meter.opening_seconds for meter in others)
-        left = (known - done) * seconds / done if done else None
-        return Progress(done=done, known=known, seconds=seconds, seconds_left=left)
-
-
-class _SinglePass:
-    """Counts the trials of one pass."""
-
-    def __init__(self, dimensions: Dimensions, config: PassConfig) -> None:
+        self.longest = 1 + (1 + len(config.trade_shares)) * _most_trials(dimensions, config)
+        self._refused = 0
         self._dimensions = dimensions
         self._config = config
         self._opening = _opening(dimensions, config)
@@ -95,16 +65,34 @@ class _SinglePass:
         """The blocks in the order in which they were first tried."""
         self._last_index = len(self._blocks)
         """Index of the block that was tried last in the trade; a new round begins when the index does not rise."""
-        self.count = 0
-        self.seconds = 0.0
-        self.opening_seconds = 0.0
+        self._count = 0
+        self._seconds = 0.0
 
-    def add(self, trial: Trial) -> None:
-        """Add the next trial."""
-        self.count += 1
-        self.seconds = trial.seconds
-        if self.count <= self._opening:
-            self.opening_seconds = trial.seconds
+    def add(self, trials: Iterable[Trial]) -> None:
+        """Add the next trials."""
+        for trial in trials:
+            self._add(trial)
+            self._refused += was_refused(trial, self._config)
+
+    def progress(self, *, ended: bool = False) -> Progress:
+        """The progress of the run.
+
+        Args:
+            ended: whether the pass has ended. Its trials alone cannot say that if it may stop at a target.
+        """
+        done, seconds = self._count, self._seconds
+        known = done if ended else self._known()
+        left = (known - done) * seconds / done if done else None
+        return Progress(done=done, known=known, seconds=seconds, seconds_left=left)
+
+    @property
+    def refused_by_safeguard(self) -> int | None:
+        """How many trials the rule would have accepted and the safeguard refused; None without a safeguard."""
+        return None if self._config.safeguard is Safeguard.NONE else self._refused
+
+    def _add(self, trial: Trial) -> None:
+        self._count += 1
+        self._seconds = trial.seconds
         if trial.element is None:
             return
         element = parse(trial.element)
@@ -116,7 +104,7 @@ class _SinglePass:
             self._parts += self._parts_left(element)
         elif trial.verdict is Verdict.ACCEPT:
             self._plan = self._plan.apply(
-                element, top_k=self._config.attention_top_k, keeps_bias=self._config.is_refitted
+                element, top_k=self._config.attention_top_k, keeps_bias=self._config.needs.fitting
             )
             self._groups_gone[element.layer] += element.kind is ElementKind.NEURONS
 
@@ -126,9 +114,9 @@ class _SinglePass:
             self._config.has_ranked_groups and element.kind is ElementKind.FFN
         ):  # which neurons a group holds goes by the data
             return len(parts) - self._groups_gone[element.layer]
-        return sum(self._plan.holds(part, keeps_bias=self._config.is_refitted) for part in parts)
+        return sum(self._plan.holds(part, keeps_bias=self._config.needs.fitting) for part in parts)
 
-    def known(self) -> int:
+    def _known(self) -> int:
         """Trials that are done or known to come if the pass runs to its end."""
         known = self._opening + len(self._blocks) + self._parts
         return known + self._traded + self._rounds_left * self._blocks_left()
@@ -141,7 +129,7 @@ class _SinglePass:
         self._last_index = index
 
     def _blocks_left(self) -> int:
-        return sum(self._plan.holds(block, keeps_bias=self._config.is_refitted) for block in self._blocks)
+        return sum(self._plan.holds(block, keeps_bias=self._config.needs.fitting) for block in self._blocks)
 
 
 def _most_trials(dimensions: Dimensions, config: PassConfig) -> int:
@@ -153,12 +141,6 @@ def _most_trials(dimensions: Dimensions, config: PassConfig) -> int:
         - 1
         + sum(inspected[part.kind] * _tree(part, dimensions, config) for part in examples)
     )
-
-
-def longest_trace(dimensions: Dimensions, config: PassConfig) -> int:
-    """The most trials of a pass, or of a search of orders: the untouched model, and every part of every block in each round."""
-    passes = pass_configs(config)
-    return sum(1 + (1 + len(of_pass.trade_shares)) * _most_trials(dimensions, of_pass) for of_pass in passes)
 
 
 def _tree(element: Element, dimensions: Dimensions, config: PassConfig) -> int:

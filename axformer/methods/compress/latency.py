@@ -18,7 +18,8 @@ from torch import Tensor, nn
 from axformer.data.batches import Batch, Samples
 from axformer.evaluation.cut_layers import CutLayers
 from axformer.intake.checkpoint import Checkpoint
-from axformer.methods.compress.sizes import sizes_of, with_units
+from axformer.plan.blocks import Block, blocks_of_layer
+from axformer.plan.levels import sizes_of
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Milliseconds
 
@@ -41,11 +42,11 @@ def measure_blocks(checkpoint: Checkpoint, samples: Samples) -> Milliseconds:
     The figures never rise as a block gets smaller.
     """
     call, milliseconds = _call_of_first_layer(checkpoint, _median_row(samples)), []
-    for block in (0, 1):
+    for block in blocks_of_layer(0):
         sizes = sizes_of(block, checkpoint.dimensions)
         full = Plan.full(checkpoint.dimensions)
         cut = CutLayers(checkpoint.model, checkpoint.architecture)
-        layers = [cut.get(with_units(full, block, range(size)))[0] for size in sizes]
+        layers = [cut.get(block.with_units(full, range(size)))[0] for size in sizes]
         seconds = [[_seconds(checkpoint, block, layer, call) for layer in layers] for _ in range(WARM_UPS + REPEATS)]
         medians = np.median(seconds[WARM_UPS:], axis=0)
         milliseconds.append(tuple(1000 * float(value) for value in np.minimum.accumulate(medians)))
@@ -76,7 +77,7 @@ def _call_of_first_layer(checkpoint: Checkpoint, batch: Batch) -> _Call:
 
 
 @torch.inference_mode()
-def _seconds(checkpoint: Checkpoint, block: int, layer: nn.Module, call: _Call) -> float:
+def _seconds(checkpoint: Checkpoint, block: Block, layer: nn.Module, call: _Call) -> float:
     device = torch.device(checkpoint.model.device)
     started = time.perf_counter()
     checkpoint.architecture.layout(block).run(layer, call.hidden, call.arguments)

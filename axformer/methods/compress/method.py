@@ -1,53 +1,50 @@
 """Compression without training as a method: one model for each budget, each an accepted trial with its own plan.
 
 Moments and the level table are measured once, on the untouched model (:mod:`axformer.methods.compress.table`). Each budget is
-then a choice of levels (:mod:`axformer.methods.compress.allocation`) followed by a sequential refit
+then a choice of levels (:func:`allocate`) followed by a sequential refit
 (:mod:`axformer.repair.refit`). The result depends on the checkpoint, the data and the knobs alone. The first budget's trial
 stores the table, so that a resumed run continues at once; one that stopped before measures the same table again.
 """
 
 from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
 from math import floor
 from typing import Any
+
+import numpy as np
 
 from axformer.config.compress import CompressConfig
 from axformer.errors import ConfigError
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
-from axformer.methods.base import Extras, Ground
-from axformer.methods.compress.allocation import Choice, allocate
+from axformer.methods.base import Ground, Method
 from axformer.methods.compress.latency import measure_blocks
-from axformer.methods.compress.sizes import sizes_of, with_units
 from axformer.methods.compress.table import Table, level_table, measure_levels
 from axformer.methods.replay import Replay
 from axformer.methods.whole_plans import WholePlans
-from axformer.plan.elements import Dimensions, encoder_share
+from axformer.plan.blocks import Block, all_blocks, blocks_of_layer
+from axformer.plan.elements import encoder_share
+from axformer.plan.levels import sizes_of
 from axformer.plan.plan import Plan
 from axformer.plan.trial import BlockLevels, Milliseconds, Phase, Trial, Verdict
 from axformer.repair.polish import RefitOrigins
 from axformer.repair.recovery import Recovery
-from axformer.repair.refit import Fits, Refits
+from axformer.repair.refit import Fits
 from axformer.repair.training import Training
 
+GRID = 2000
+"""Number of steps in a budget of an allocation. Costs are rounded up, so a choice never exceeds the budget."""
 SHARE_STEP = 1e-6
 """A budget that is worked out is a multiple of this, rounded down: as exact as the ids of trials are."""
 
 
-def _recovery(
-    checkpoint: Checkpoint, training: Training, deciding: DataSet, config: CompressConfig, refits: Fits | None
-) -> Recovery | None:
-    return Recovery(checkpoint, training, deciding, RefitOrigins(checkpoint, refits)) if config.polish else None
-
-
-class Compress:
+class Compress(Method):
     """See :class:`axformer.methods.base.Method`."""
 
-    name = "compress"
-    fits = Refits
-    extras = Extras(recovery=_recovery)
-
-    def check(self, config: CompressConfig, dimensions: Dimensions) -> None:
-        """Any model can be compressed."""
+    def recovery(
+        self, checkpoint: Checkpoint, training: Training, deciding: DataSet, config: CompressConfig, refits: Fits | None
+    ) -> Recovery | None:
+        return Recovery(checkpoint, training, deciding, RefitOrigins(checkpoint, refits)) if config.polish else None
 
     def trials(self, ground: Ground, replay: Sequence[Trial]) -> Generator[Trial, None, None]:
         """Yield the untouched model, then a trial for every budget that gives a smaller model than the previous one.
@@ -117,7 +114,7 @@ class _Run:
     def _least_share(self) -> float:
         """Share of the cost that is left without any head or neuron."""
         cost_of, dimensions = self._cost_of(), self._ground.dimensions
-        blocks = range(2 * dimensions.layers)
+        blocks = all_blocks(dimensions.layers)
         whole = sum(cost_of(block, range(sizes_of(block, dimensions)[0])) for block in blocks)
         total = whole if self._milliseconds is not None else self._ground.targets.encoder_operations(self._full)
         return (total - whole + sum(cost_of(block, ()) for block in blocks)) / total
@@ -144,25 +141,67 @@ class _Run:
             if self._levels is None:
                 self._levels = self._unstored = measure_levels(ground)
             self._table = level_table(self._levels, ground.dimensions, self._cost_of())
-        blocks = [[Choice(level.cost, level.divergence) for level in levels] for levels in self._table]
-        whole = sum(levels[0].cost for levels in self._table)
+        blocks = [[Choice(level.cost, level.divergence) for level in levels] for levels in self._table.values()]
+        whole = sum(levels[0].cost for levels in self._table.values())
         total = whole if self._milliseconds is not None else ground.targets.encoder_operations(self._full)
         chosen = allocate(blocks, share * total - (total - whole))  # what lies outside the blocks stays
         if chosen is None:
             return None
         plan = self._full
-        for block, index in enumerate(chosen):
-            plan = with_units(plan, block, self._table[block][index].units)
+        for (block, levels), index in zip(self._table.items(), chosen, strict=True):
+            plan = block.with_units(plan, levels[index].units)
         return plan
 
-    def _cost_of(self) -> Callable[[int, Sequence[int]], float]:
-        """The function from a block's number and its kept units to its cost."""
+    def _cost_of(self) -> Callable[[Block, Sequence[int]], float]:
+        """The function from a block and its kept units to its cost."""
         operations, full, milliseconds = self._ground.targets.encoder_operations, self._full, self._milliseconds
         if milliseconds is None:
-            empty = [operations(with_units(full, block, ())) for block in range(2 * len(full.layers))]
-            return lambda block, kept: operations(with_units(full, block, kept)) - empty[block]
-        taken = [
-            dict(zip(sizes_of(block, self._ground.dimensions), measured, strict=True))
-            for block, measured in enumerate((milliseconds.attention, milliseconds.ffn))
-        ]
-        return lambda block, kept: taken[block % 2][len(kept)]
+            empty = {block: operations(block.with_units(full, ())) for block in all_blocks(len(full.layers))}
+            return lambda block, kept: operations(block.with_units(full, kept)) - empty[block]
+        taken = {
+            block.kind: dict(zip(sizes_of(block, self._ground.dimensions), measured, strict=True))
+            for block, measured in zip(blocks_of_layer(0), (milliseconds.attention, milliseconds.ffn), strict=True)
+        }
+        return lambda block, kept: taken[block.kind][len(kept)]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One level of one block."""
+
+    cost: float
+    error: float
+
+
+def allocate(blocks: Sequence[Sequence[Choice]], budget: float, grid: int = GRID) -> list[int] | None:
+    """Index of each block's level, with the smallest sum of errors within the budget; None if no choice fits.
+
+    This is a multiple-choice knapsack problem, solved by dynamic programming; exact up to the grid of costs.
+
+    Args:
+        blocks: the levels of each block, in any order.
+        budget: the largest sum of costs, in the unit of the costs.
+        grid: number of steps that the budget is divided into.
+    """
+    if budget <= 0:
+        return None
+    step = budget / grid
+    least = np.zeros(grid + 1)
+    picked = []
+    for levels in blocks:
+        costs = [int(np.ceil(level.cost / step - 1e-9)) for level in levels]
+        candidates = np.full((len(levels), grid + 1), np.inf)
+        for index, (level, cost) in enumerate(zip(levels, costs, strict=True)):
+            if cost <= grid:
+                candidates[index, cost:] = least[: grid + 1 - cost] + level.error
+        best = candidates.argmin(axis=0)
+        least = candidates[best, np.arange(grid + 1)]
+        picked.append((best, costs))
+    if not np.isfinite(least[grid]):
+        return None
+    left, chosen = grid, []
+    for best, costs in reversed(picked):
+        index = int(best[left])
+        chosen.append(index)
+        left -= costs[index]
+    return chosen[::-1]

@@ -24,8 +24,9 @@ from axformer.evaluation.prefix import PrefixEvaluator
 from axformer.evaluation.techniques import Techniques
 from axformer.intake.checkpoint import Checkpoint
 from axformer.methods.base import Ground
-from axformer.methods.compress.sizes import are_levels_of, measured_sizes, sizes_of, with_units
+from axformer.plan.blocks import Block, all_blocks
 from axformer.plan.elements import Dimensions
+from axformer.plan.levels import are_levels_of, measured_sizes, sizes_of
 from axformer.plan.plan import LayerPlan, Plan
 from axformer.plan.trial import BlockLevels
 from axformer.repair.blockwise import Blockwise
@@ -49,8 +50,8 @@ class Level:
     """Mean divergence over the rows, in nats, with this block alone cut."""
 
 
-Table = Sequence[Sequence[Level]]
-"""The levels of each block, by the block's number."""
+Table = Mapping[Block, Sequence[Level]]
+"""The levels of each block, bottom first."""
 
 
 def curve(measured: Mapping[int, float], sizes: Sequence[int]) -> list[float]:
@@ -68,26 +69,26 @@ def curve(measured: Mapping[int, float], sizes: Sequence[int]) -> list[float]:
 
 
 def level_table(
-    measured: Sequence[BlockLevels], dimensions: Dimensions, cost_of: Callable[[int, Sequence[int]], float]
+    measured: Sequence[BlockLevels], dimensions: Dimensions, cost_of: Callable[[Block, Sequence[int]], float]
 ) -> Table:
     """The level table of measured blocks.
 
     Args:
         measured: the result of :func:`measure_levels`.
         dimensions: of the model.
-        cost_of: computes the cost of a block from its number and its kept units.
+        cost_of: computes the cost of a block from its kept units.
 
     Raises:
         PlanError: these are not the blocks of such a model.
     """
     if not are_levels_of(measured, dimensions):
         raise PlanError("the stored trace is not one of this run: its level table is not one of this model's blocks")
-    table = []
-    for block, one in enumerate(measured):
+    table = {}
+    for block, one in zip(all_blocks(dimensions.layers), measured, strict=True):
         order = Leaving(list(one.leaving), [])
         kept = [order.kept(size) for size in sizes_of(block, dimensions)]
         levels = zip(kept, one.divergences, strict=True)
-        table.append([Level(tuple(units), cost_of(block, units), divergence) for units, divergence in levels])
+        table[block] = [Level(tuple(units), cost_of(block, units), divergence) for units, divergence in levels]
     return table
 
 
@@ -100,28 +101,29 @@ def measure_levels(ground: Ground) -> tuple[BlockLevels, ...]:
     measure = _Measure(checkpoint, first_rows(rows, config.table_rows), config.cache_budget)
     teacher = Blockwise(model, architecture, ground.calibration, full)
     fits = config.repair == "refit" and can_refit(model, architecture)
-    blocks = [sizes_of(block, checkpoint.dimensions) for block in range(2 * len(full.layers))]
-    parts = config.takes_gradients + sum(1 + len(measured_sizes(sizes)) for sizes in blocks)
+    blocks = {block: sizes_of(block, checkpoint.dimensions) for block in all_blocks(len(full.layers))}
+    parts = config.needs.gradients + sum(1 + len(measured_sizes(sizes)) for sizes in blocks.values())
     counter = Counter(StepName.LEVEL_TABLE, parts, ground.surroundings.on_step)
     information = None
-    if config.takes_gradients:
+    if config.needs.gradients:
         counter.begin("what errors of each block do to the predictions")
         information = sensitivities(checkpoint, ground.calibration, check_cancelled)
         counter.advance()
     levels = []
-    for block, sizes in enumerate(blocks):
+    for block, sizes in blocks.items():
         check_cancelled()
-        counter.begin(f"block {block + 1} of {len(blocks)}, its inputs")
+        place = f"block {block.number + 1} of {len(blocks)}"
+        counter.begin(f"{place}, its inputs")
         whole = WholeBlock.before(teacher)
-        order = _order(config, whole, sizes[0], information[block] if information else None)
-        counter.advance(detail=f"block {block + 1} of {len(blocks)}")
+        order = _order(config, whole, sizes[0], information[block.number] if information else None)
+        counter.advance(detail=place)
         measured = {}
         for size in measured_sizes(sizes):
             check_cancelled()
             units = order.kept(size)
             fit = whole.fit(units, sizes[0]) if fits else None
-            measured[size] = measure(with_units(full, block, units), block, fit)
-            counter.advance(detail=f"block {block + 1} of {len(blocks)}")
+            measured[size] = measure(block.with_units(full, units), block, fit)
+            counter.advance(detail=place)
         levels.append(BlockLevels(leaving=tuple(order.units), divergences=tuple(curve(measured, sizes))))
         teacher.advance()
     return tuple(levels)
@@ -172,15 +174,15 @@ class _Measure:
             techniques=Techniques(shares=False, untouched=False),
         )
 
-    def __call__(self, plan: Plan, block: int, fit: BlockFit | None) -> float:
+    def __call__(self, plan: Plan, block: Block, fit: BlockFit | None) -> float:
         """Mean divergence over the rows."""
         layers = CutLayers(self._checkpoint.model, self._checkpoint.architecture, partial(self._convert, block, fit))
-        parts = list(self._evaluator.rows_in(plan, layers, block))
+        parts = list(self._evaluator.rows_in(plan, layers, block.number))
         return float(torch.cat([part.losses for part in parts]).double().mean())
 
-    def _convert(self, block: int, fit: BlockFit | None, index: int, layer: nn.Module, plan: LayerPlan) -> None:
+    def _convert(self, block: Block, fit: BlockFit | None, index: int, layer: nn.Module, plan: LayerPlan) -> None:
         architecture = self._checkpoint.architecture
-        if fit is not None and index == block // 2:
+        if fit is not None and index == block.layer:
             put(architecture, layer, block, fit)
         multiply_fast(layer, plan, architecture=architecture, dtype=torch.float32)
 

@@ -9,21 +9,21 @@ from collections.abc import Generator, Iterator, Sequence
 
 from axformer.config.layers import LayersConfig, Strategy
 from axformer.errors import ConfigError, PlanError
-from axformer.evaluation.plain import Predictions
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
-from axformer.methods.base import Extras, Ground
+from axformer.methods.base import Ground, Method
 from axformer.methods.layers.schedules import LayerOrigins
 from axformer.methods.layers.scores import aggregation, contribution, variance
 from axformer.methods.layers.strategies import ORDERS, above, explicit, first, highest_first, lowest_first
 from axformer.methods.replay import Replay
 from axformer.methods.whole_plans import WholePlans
-from axformer.plan.elements import Dimensions, depth
+from axformer.plan.elements import depth
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.repair.recovery import Recovery
-from axformer.repair.refit import Fits, Refits
+from axformer.repair.refit import Fits
 from axformer.repair.training import Training
+from axformer.scores.measured import Measured
 from axformer.scores.within_points import is_within
 from axformer.wire.steps import Counter, StepName
 
@@ -31,39 +31,34 @@ LOW, HIGH = 0.9, 0.95
 """The thresholds that the paper tried (section 5)."""
 
 
-def _recovery(
-    checkpoint: Checkpoint,
-    training: Training,
-    deciding: DataSet,
-    config: LayersConfig,
-    refits: Fits | None,  # noqa: ARG001 - as for every method
-) -> Recovery:
-    return Recovery(checkpoint, training, deciding, LayerOrigins(checkpoint, training, config.schedule))
-
-
-def _notes(config: LayersConfig, *, is_trained: bool) -> Iterator[str]:
-    if not is_trained:
-        yield (
-            "there is no training data, so what is left without the dropped layers is not trained again, and its answers "
-            "usually suffer much; give --train, for example the rows that the model was fine-tuned on"
-        )
-    if config.threshold is not None and not LOW <= config.threshold <= HIGH:
-        yield (
-            f"threshold={config.threshold:g} is outside of what the paper tried, {LOW:g} to {HIGH:g}: above it finds no layer, "
-            "below more than half of them"
-        )
-
-
-class Layers:
+class Layers(Method):
     """See :class:`axformer.methods.base.Method`."""
 
-    name = "layers"
-    fits = Refits
-    extras = Extras(recovery=_recovery, notes=_notes)
+    def recovery(
+        self,
+        checkpoint: Checkpoint,
+        training: Training,
+        deciding: DataSet,
+        config: LayersConfig,
+        refits: Fits | None,  # noqa: ARG002 - as for every method
+    ) -> Recovery:
+        return Recovery(checkpoint, training, deciding, LayerOrigins(checkpoint, training, config.schedule))
 
-    def check(self, config: LayersConfig, dimensions: Dimensions) -> None:
+    def notes(self, config: LayersConfig, *, is_trained: bool) -> Iterator[str]:
+        if not is_trained:
+            yield (
+                "there is no training data, so what is left without the dropped layers is not trained again, and its answers "
+                "usually suffer much; give --train, for example the rows that the model was fine-tuned on"
+            )
+        if config.threshold is not None and not LOW <= config.threshold <= HIGH:
+            yield (
+                f"threshold={config.threshold:g} is outside of what the paper tried, {LOW:g} to {HIGH:g}: above it finds no "
+                "layer, below more than half of them"
+            )
+
+    def check(self, config: LayersConfig, checkpoint: Checkpoint) -> None:
         """Check that the model has as many layers as are to be dropped, and one more."""
-        layers = dimensions.layers
+        layers = checkpoint.dimensions.layers
         if layers < 2:
             raise ConfigError(f"method={config.method}: the model has {layers} layer, and one must stay")
         chosen = explicit(config.layers, layers)
@@ -129,11 +124,11 @@ class _Run:
         checkpoint.architecture.check_droppable(checkpoint.model.config, plan)
         return plan
 
-    def _judge(self, predictions: Predictions) -> Verdict:
+    def _judge(self, measured: Measured) -> Verdict:
         points = self._ground.config.within_points
         if points is None:
             return Verdict.ACCEPT
-        fall = self.plans.metric(self.plans.untouched) - self.plans.metric(predictions)
+        fall = self.plans.metric(self.plans.untouched) - self.plans.metric(measured)
         return Verdict.ACCEPT if is_within(fall, points) else Verdict.REJECT
 
 

@@ -7,7 +7,7 @@ from hypothesis import settings as law
 from hypothesis import strategies as st
 
 from axformer.config import PassConfig
-from axformer.repair.settings import FinetuneSettings
+from axformer.wire.finetuning import FinetuneSettings
 
 KNOBS = list(PassConfig.model_fields)
 JSON = {"Content-Type": "application/json"}
@@ -58,7 +58,7 @@ BAD_FIELDS = [
     (
         {"calibrate": {"uri": "s3://acme/b"}},
         "#/calibrate",
-        "method=axformer fits no weights without refit=true, so nothing is calibrated",
+        "method=axformer fits none without refit=true",
     ),
     (
         {
@@ -67,7 +67,7 @@ BAD_FIELDS = [
             "calibrate": {"uri": "s3://acme/b"},
         },
         "#/calibrate",
-        "with repair=none, leaving=magnitude and without polish no weights are fitted",
+        "method=compress fits none without repair=refit",
     ),
     ({"train": {"uri": "file:///etc/passwd"}}, "#/train/uri", "outside of the directories"),
     ({"finetune": {"epochs": 2}}, "#/finetune", "give train too"),

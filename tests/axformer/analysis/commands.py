@@ -1,13 +1,14 @@
 """Commands that an analysis advises, run up to where work begins."""
 
 import shlex
+from dataclasses import fields
 from typing import Any
 
 from typer.main import get_command
 
-from axformer.cli import options
 from axformer.cli.main import app
-from axformer.config import AnyConfig
+from axformer.cli.options import RunOptions
+from axformer.config import RunConfig
 
 
 def parsed(command: str) -> dict[str, Any]:
@@ -18,10 +19,7 @@ def parsed(command: str) -> dict[str, Any]:
     return {"command": found.name, **found.make_context(found.name, rest).params}
 
 
-def config_of(arguments: dict[str, Any]) -> AnyConfig:
+def config_of(arguments: dict[str, Any]) -> RunConfig:
     """The knobs of a parsed ``axformer prune``."""
-    flags = options.flags_of(method=arguments["method"], within_points=None, accept_poor_model=False)
-    config = options.config_from(arguments["goal"], None, options.knobs_of(None, arguments["set_"]) | flags)
-    options.training_of(arguments["train"], arguments["finetune"], arguments["head"], config.method)
-    options.columns_of(arguments["columns"])
-    return config
+    names = {field.name for field in fields(RunOptions)}
+    return RunOptions(**{name: value for name, value in arguments.items() if name in names}).run().settled().knobs

@@ -3,7 +3,6 @@
 import json
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,15 +19,16 @@ from axformer.cli.options import knob_names
 from axformer.config import METHODS, PassConfig
 from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Phase, Trial, Verdict
-from axformer.repair.settings import make_settings
+from axformer.wire.finetuning import make_settings
 from axformer.wire.steps import Step, StepName
+from tests.forked import forked_interpreter
 from tests.tiny_models import answered_rows, answering_model, tiny_rows, tiny_tokenizer, write_rows
 
 
 def axformer(*arguments: object) -> "subprocess.CompletedProcess[str]":
-    """The command in a real process."""
-    command = [sys.executable, "-c", "from axformer.cli.main import app; app(prog_name='axformer')"]
-    return subprocess.run([*command, *map(str, arguments)], capture_output=True, text=True, check=False)
+    """The command in a process of its own."""
+    code = "from axformer.cli.main import app; app(prog_name='axformer')"
+    return forked_interpreter(["-c", code, *map(str, arguments)])
 
 
 def invoke(*arguments: object) -> Any:

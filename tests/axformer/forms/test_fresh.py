@@ -1,4 +1,4 @@
-"""A real interpreter for every form, and that the forked ones of all other tests do as it does."""
+"""A real interpreter for every program that loads forms, and that the forked ones of all other tests do as it does."""
 
 import signal
 import subprocess
@@ -12,31 +12,25 @@ from axformer.data.reading import read_rows
 from axformer.forms import interpreter
 from axformer.forms.fresh import FreshPython, program_of
 from axformer.forms.interpreter import FreshInterpreter
-from axformer.forms.kinds import BASE, COMPACT, KINDS, ONNX, ONNX_INT8, ZEROED
+from axformer.forms.kinds import BASE, COMPACT, KINDS, ONNX, ZEROED
 from axformer.forms.selfcheck import check_inputs
 from axformer.intake.checkpoint import load_checkpoint
 from axformer.intake.dataset import prepare
-from tests.forked import ForkedInterpreter, forked_interpreter
+from tests.forked import ForkedInterpreter, forked_interpreter, start
 
-FORMS = [
-    BASE.name,
-    COMPACT,
-    ZEROED,
-    pytest.param(ONNX, marks=pytest.mark.slow),
-    pytest.param(ONNX_INT8, marks=pytest.mark.slow),
-]
+FORMS = [BASE.name, COMPACT, pytest.param(ONNX, marks=pytest.mark.slow)]
+"""One for each program and runtime. The others are loaded by real Pythons in :mod:`tests.integration`."""
 ABOUT_ITSELF = """
 import os, sys
 print(os.getcwd(), os.environ.get("ONLY_NOW"), sys.argv[1:], "axformer" in sys.modules, __name__, sys.stdin.readline())
 """
-THREADS_OF_ITS_PARENT = "import os; print(len(os.listdir(f'/proc/{os.getppid()}/task')))"
 
 
 @pytest.mark.parametrize("name", FORMS)
 def test_a_form_computes_the_same_in_a_real_interpreter_and_in_a_forked_one(
     name: str, request: pytest.FixtureRequest, checkpoint: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    result: Path = request.getfixturevalue("every_form" if name in (ONNX, ONNX_INT8) else "result")
+    result: Path = request.getfixturevalue("every_form" if name == ONNX else "result")
     whole = load_checkpoint(checkpoint)
     encoded = prepare(read_rows(str(data)), whole, PassConfig(max_length=10)).samples.encoded
     home = checkpoint if name == BASE.name else result / KINDS[name].directory
@@ -92,6 +86,6 @@ def test_a_process_that_nobody_lets_run_ends(name: str) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="threads are counted in /proc")
-def test_what_forks_has_one_thread(tmp_path: Path) -> None:
-    (tmp_path / "program.py").write_text(THREADS_OF_ITS_PARENT, encoding="utf-8")
-    assert forked_interpreter(["-I", str(tmp_path / "program.py")]).stdout == "1\n"
+def test_what_forks_has_one_thread() -> None:
+    assert forked_interpreter(["-c", "print(1)"]).stdout == "1\n"
+    assert len(list(Path(f"/proc/{start().pid}/task").iterdir())) == 1

@@ -23,6 +23,7 @@ from axformer.repair.refit import refit_plan
 from axformer.repair.storage import read_refit
 from axformer.run import PruningRun
 from tests.family_cases import CONFIG, SETTINGS, Case, checkpoint_of, data_of
+from tests.runs import open_run
 from tests.tiny_models import tiny_rows, write_rows
 
 CASES = [Case("gpt2" if task == "causal_lm" else "bert", task) for task in SETTINGS]
@@ -171,7 +172,7 @@ def test_a_run_tells_of_its_calibration_data_and_on_how_much_it_fitted(
     rows = without_columns(tiny_rows(30, seed=5), "label")
     rows[:10] = [{"text": f"unheard of {index}"} for index in range(10)]
     calibrate = DataSource(str(write_rows(tmp_path / "calibrate.jsonl", rows)), Columns(label="stars"))
-    run = PruningRun.open(checkpoint, DataSource(str(data)), config=make_config("paper", COMPRESS), calibrate=calibrate)
+    run = open_run(checkpoint, DataSource(str(data)), config=make_config("paper", COMPRESS), calibrate=calibrate)
     note, on_fit = run.notes
     assert note.startswith("calibration data: 1")
     tokens = int(run.calibration.samples.lengths.sum()) if run.calibration is not None else 0
@@ -222,10 +223,10 @@ def test_the_command_tells_tokens_for_each_unknown_also_where_only_biases_were_f
 @pytest.mark.parametrize(
     ("knobs", "message"),
     [
-        ({}, "--calibrate: method=axformer fits no weights without refit=true, so nothing is calibrated; leave it out"),
+        ({}, "calibrate is data to fit weights on, and method=axformer fits none without refit=true; leave it out"),
         (
             {**COMPRESS, "repair": "none", "leaving": "magnitude"},
-            "repair=none, leaving=magnitude and without polish no weights are",
+            "method=compress fits none without repair=refit",
         ),
     ],
 )
@@ -234,9 +235,9 @@ def test_it_is_refused_where_nothing_is_calibrated(
 ) -> None:
     source = DataSource(str(data))
     with pytest.raises(ConfigError, match=message):
-        PruningRun.open(checkpoint, source, config=make_config("paper", knobs), calibrate=source)
+        open_run(checkpoint, source, config=make_config("paper", knobs), calibrate=source)
 
 
 def test_the_order_of_leaving_is_calibrated_too(checkpoint: Path, data: Path) -> None:
     source, config = DataSource(str(data)), make_config("paper", {**COMPRESS, "repair": "none"})
-    assert PruningRun.open(checkpoint, source, config=config, calibrate=source).calibration is not None
+    assert open_run(checkpoint, source, config=config, calibrate=source).calibration is not None

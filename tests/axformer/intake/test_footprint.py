@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from axformer.config import PassConfig, RunConfig, make_config
 from axformer.config.layers import LayersConfig, Schedule
 from axformer.errors import CheckpointError
-from axformer.intake.footprint import PROCESS_BYTES, Sizes, Work, at_ease, least
+from axformer.intake.footprint import PROCESS_BYTES, RunWork, Sizes, at_ease, least
 from axformer.intake.sizes import read_sizes
 from axformer.plan.elements import Dimensions
 from axformer.wire.finetuning import FinetuneSettings
@@ -47,7 +47,7 @@ KNOBS = st.sampled_from(
 def test_more_of_anything_never_needs_less(
     sizes: Sizes, data: int, knobs: dict[str, object], on_gpu: bool, more: int
 ) -> None:
-    work = Work(make_config("paper", knobs))
+    work = RunWork(make_config("paper", knobs))
     need = least(sizes, data, work, 512, on_gpu=on_gpu)
     larger = [
         least(replace(sizes, parameters=sizes.parameters + more), data, work, 512, on_gpu=on_gpu),
@@ -65,7 +65,9 @@ def test_more_of_anything_never_needs_less(
 
 def test_the_cache_is_no_larger_than_its_budget() -> None:
     sizes = Sizes(1000, 500, Dimensions(12, 12, 768, 3072), 0)
-    budgets = [at_ease(sizes, 10**9, Work(PassConfig(cache_budget=budget)), 512, on_gpu=False) for budget in (0, 10**6)]
+    budgets = [
+        at_ease(sizes, 10**9, RunWork(PassConfig(cache_budget=budget)), 512, on_gpu=False) for budget in (0, 10**6)
+    ]
     assert budgets[1].host_bytes - budgets[0].host_bytes == 10**6
 
 
@@ -73,7 +75,7 @@ def test_a_training_needs_gradients_and_moments_of_what_it_trains() -> None:
     sizes = Sizes(2_000_000_000, 1_200_000_000, Dimensions(12, 12, 768, 3072), 0)
 
     def needed(config: RunConfig = PassConfig(), *, has_new_head: bool = False, **settings: object) -> int:  # noqa: B008
-        work = Work(config, FinetuneSettings.model_validate(settings), has_new_head=has_new_head)
+        work = RunWork(config, FinetuneSettings.model_validate(settings), has_new_head=has_new_head)
         return least(sizes, 0, work, 512, on_gpu=False).host_bytes - PROCESS_BYTES
 
     half, gradual = LayersConfig(drop=6), LayersConfig(drop=6, schedule=Schedule.GRADUAL)
@@ -108,7 +110,7 @@ from axformer.config import make_config
 from axformer.forms import interpreter
 from axformer.intake.dataset import DataSource
 from axformer.reporting import measure, speed
-from axformer.run import PruningRun
+from tests.runs import open_run
 from tests import forked
 
 def held(name):
@@ -116,7 +118,7 @@ def held(name):
     return int(line.split()[1]) * 1024
 
 def prune(name):
-    run = PruningRun.open(home / name, DataSource(data), config=make_config("paper", json.loads(knobs)))
+    run = open_run(home / name, DataSource(data), config=make_config("paper", json.loads(knobs)))
     for _ in run.trials():
         pass
     run.publish(home / "output" / name)
@@ -166,7 +168,7 @@ def measured(home: Path) -> dict[str, int]:
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("name", MODELS)
 def test_the_least_is_close_to_what_a_pass_takes(name: str, home: Path, measured: dict[str, int]) -> None:
-    work, data = Work(make_config("paper", FEW_TRIALS)), (home / "rows.jsonl").stat().st_size
+    work, data = RunWork(make_config("paper", FEW_TRIALS)), (home / "rows.jsonl").stat().st_size
     need = least(read_sizes(home / name), data, work, 512, on_gpu=False)
     estimate = need.host_bytes - PROCESS_BYTES
     assert estimate <= measured[name] <= 2.5 * estimate + SLACK_BYTES, (estimate / 1e6, measured[name] / 1e6)

@@ -7,14 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from axformer.config import RunConfig, make_config
+from axformer.config import METHODS, RunConfig, make_config
 from axformer.data.reading import rows_of
 from axformer.errors import PlanError
 from axformer.intake.checkpoint import from_memory
 from axformer.intake.dataset import prepare
-from axformer.methods.base import plan_of
-from axformer.methods.outline import OUTLINES, outline_of, progress_of
-from axformer.methods.registry import METHODS
+from axformer.methods.base import method_of, plan_of
+from axformer.methods.progress import meter_of, progress_of
 from axformer.plan.trial import Trial, Verdict
 from axformer.run import PruningRun
 from tests.tiny_models import tiny_model, tiny_rows, tiny_tokenizer
@@ -25,7 +24,6 @@ KNOBS: Mapping[str, Sequence[dict[str, Any]]] = {
     "axformer": (
         {"majority_fraction": 0.2, "attention_top_k": 3},
         {"tolerance": 0.1, "target_speedup": 1.3},
-        {"order": "search", "neuron_group_size": 24, "majority_fraction": 0.2},
         {"refit": True, "neuron_group_size": 9, "majority_fraction": 0.2, "attention_top_k": 3},
         {"order": "importance", "neuron_groups": "ranked", "neuron_group_size": 9, "tolerance": 0.1},
         {"refit": True, "non_inferiority": 0.3, "neuron_group_size": 9, "attention_top_k": 3},
@@ -63,8 +61,13 @@ def timeless(trials: Sequence[Trial]) -> list[Trial]:
     return [trial.model_copy(update={"seconds": 0.0}) for trial in trials]
 
 
-def test_every_method_is_here_and_has_an_outline() -> None:
-    assert KNOBS.keys() == METHODS.keys() == OUTLINES.keys()
+def test_every_method_is_here_and_its_description_names_its_code() -> None:
+    assert KNOBS.keys() == METHODS.keys()
+    for method in METHODS:
+        config = make_config("paper", {"method": method})
+        assert (config.method, type(config)) == (method, METHODS[method])
+        assert method_of(config).fits
+        assert meter_of(CHECKPOINT.dimensions, config).longest > 1
 
 
 @given(configs, st.floats(0, 1))
@@ -84,10 +87,7 @@ def test_the_plan_is_a_function_of_the_trace(config: RunConfig) -> None:
     run = run_of(config)
     trials = list(run.trials())
     assert any(trial.verdict is Verdict.ACCEPT for trial in trials), "a run that accepts nothing proves little"
-    config_of_trace = next(
-        one for one, trace in zip(run.passes.configs, run.passes.traces, strict=True) if trace == list(run.trace)
-    )
-    assert run.plan == plan_of(run.trace, run.dimensions, config_of_trace)
+    assert run.plan == plan_of(run.trace, run.dimensions, config)
 
 
 @given(configs)
@@ -97,7 +97,7 @@ def test_the_meter_ends_at_what_was_done(config: RunConfig) -> None:
     trials = list(run.trials())
     ended = progress_of(trials, run.dimensions, config, ended=True)
     assert (ended.done, ended.seconds_left) == (ended.known, 0)
-    assert len(trials) <= outline_of(config).longest_trace(run.dimensions, config)
+    assert len(trials) <= meter_of(run.dimensions, config).longest
 
 
 @pytest.mark.parametrize("method", METHODS)

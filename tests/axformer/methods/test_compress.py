@@ -21,27 +21,29 @@ from axformer.config import CompressConfig, make_config
 from axformer.config.goals import config_for, parse_goal
 from axformer.data.reading import rows_of
 from axformer.errors import ConfigError, PlanError
-from axformer.evaluation.plain import predict
 from axformer.export import export
 from axformer.forms.form import Form
 from axformer.forms.kinds import KINDS
 from axformer.intake.checkpoint import from_memory, load_checkpoint
 from axformer.intake.dataset import DataSource, prepare
-from axformer.methods.compress.allocation import Choice, allocate
-from axformer.methods.compress.sizes import MULTIPLE, measured_sizes, sizes_of
+from axformer.methods.compress.method import Choice, allocate
 from axformer.methods.compress.table import curve
-from axformer.methods.outline import outline_of
+from axformer.methods.progress import meter_of
 from axformer.model.number_format import cast
+from axformer.plan.blocks import Block, blocks_of_layer
 from axformer.plan.elements import Dimensions, encoder_share
+from axformer.plan.levels import MULTIPLE, measured_sizes, sizes_of
 from axformer.plan.path import Stop
 from axformer.plan.plan import Plan, PlanFile, PlanSource, read_plan_file, said_repaired
 from axformer.plan.trial import Trial
 from axformer.repair.refit import refit_plan
 from axformer.repair.storage import REPAIR_NAME, read_refit, write_refit
 from axformer.run import PruningRun
+from axformer.scores.measured import measure
 from axformer.surroundings import Surroundings
 from axformer.wire.steps import Step, StepName
 from tests.family_cases import Case, checkpoint_of, data_of
+from tests.runs import open_run
 from tests.tiny_families import DIMENSIONS
 from tests.tiny_models import save_tiny_checkpoint, tiny_config, tiny_model, tiny_rows, tiny_tokenizer, write_rows
 
@@ -86,12 +88,12 @@ def test_the_curve_goes_through_what_was_measured_and_never_falls(measured: list
 @given(st.integers(1, 64), st.integers(1, 5000))
 def test_measured_sizes_are_some_of_all(heads: int, neurons: int) -> None:
     dimensions = Dimensions(layers=1, heads=heads, hidden_size=8, intermediate_size=neurons)
-    for block in (0, 1):
+    for block in blocks_of_layer(0):
         sizes = sizes_of(block, dimensions)
         assert sizes == sorted(set(sizes), reverse=True)
-        assert (sizes[0], sizes[-1]) == (neurons if block else heads, 0)
+        assert (sizes[0], sizes[-1]) == (block.size(dimensions), 0)
         assert set(measured_sizes(sizes)) <= set(sizes[1:])
-        if block and neurons >= 20 * MULTIPLE:
+        if block.is_ffn and neurons >= 20 * MULTIPLE:
             assert all(size % MULTIPLE == 0 for size in sizes[1:])
 
 
@@ -111,10 +113,10 @@ def test_every_budget_is_kept_and_each_model_is_what_its_trial_says(case: Case) 
     for trial, budget in zip(trials[1:], COMPRESS.budgets, strict=False):
         assert trial.plan is not None
         plan = Plan(layers=trial.plan)
-        share = run.passes.targets.encoder_operations(plan) / run.passes.targets.encoder_operations(full)
+        share = run.decisions.targets.encoder_operations(plan) / run.decisions.targets.encoder_operations(full)
         assert share <= budget
         assert trial.figures is not None
-        assert trial.figures.encoder_operations == run.passes.targets.encoder_operations(plan)
+        assert trial.figures.encoder_operations == run.decisions.targets.encoder_operations(plan)
         assert trial.figures.metrics["loss"] == pytest.approx(trial.loss, rel=1e-4)
     small = run.compact_model()
     task, samples = checkpoint.task, run.deciding.samples
@@ -131,8 +133,8 @@ def test_a_speed_is_reached_beside_a_vocabulary_if_it_can_be(wanted: int, is_rea
     _, config = config_for(parse_goal(f"speedup={wanted}"), {"max_length": 24, "repair": "none"})
     data = prepare(data_of(Case("gpt2", "causal_lm")).rows, checkpoint, config)
     run, resumed = (PruningRun(checkpoint, data, None, config) for _ in range(2))
-    trials, targets = list(run.trials()), run.passes.targets
-    assert len(trials) <= outline_of(config).longest_trace(run.dimensions, config)
+    trials, targets = list(run.trials()), run.decisions.targets
+    assert len(trials) <= meter_of(run.dimensions, config).longest
     assert targets.is_reached(run.plan) == is_reached
     least = targets.operations(targets.full) - targets.encoder_operations(targets.full)
     assert (targets.operations(targets.full) / least > wanted) == is_reached, "the vocabulary alone tells"
@@ -161,7 +163,7 @@ def test_a_resumed_run_takes_the_level_table_from_its_trace() -> None:
 
 def test_the_time_left_is_that_of_budgets_without_the_table() -> None:
     config, left = make_config("paper", {**ALL, "budgets": [0.9, 0.8, 0.7, 0.6, 0.5]}), []
-    meter = outline_of(config).meter(DIMENSIONS, config)
+    meter = meter_of(DIMENSIONS, config)
     for seconds in (2.0, 62.0, 67.0, 71.0):
         meter.add([Trial.model_construct(seconds=seconds)])
         left.append(meter.progress().seconds_left)
@@ -185,7 +187,7 @@ def test_a_published_result_loads_and_its_plan_can_be_carried_out_again_without_
     tmp_path: Path, checkpoint: Path, data: Path
 ) -> None:
     config = make_config("paper", {**ALL, "budgets": [0.7, 0.4]})
-    run = PruningRun.open(checkpoint, DataSource(str(data)), config=config)
+    run = open_run(checkpoint, DataSource(str(data)), config=config)
     trials = list(run.trials())
     report = run.publish(tmp_path / "result")
     assert report["pruned"]["validation"]["loss"] == pytest.approx(trials[-1].loss, rel=1e-4)
@@ -203,7 +205,7 @@ def test_a_published_result_loads_and_its_plan_can_be_carried_out_again_without_
 @pytest.mark.slow
 def test_a_fitted_result_has_a_zeroed_form_at_any_budget(tmp_path: Path, checkpoint: Path, data: Path) -> None:
     config, source = make_config("paper", {**ALL, "budgets": [0.7, 0.4]}), DataSource(str(data))
-    run = PruningRun.open(checkpoint, source, config=config)
+    run = open_run(checkpoint, source, config=config)
     trials = list(run.trials())
     report = run.publish(tmp_path / "result", ["compact", "zeroed"])
     assert {form["name"] for form in report["forms"] if form["made"]} == {"compact", "zeroed"}
@@ -220,7 +222,7 @@ def test_a_fitted_result_has_a_zeroed_form_at_any_budget(tmp_path: Path, checkpo
         assert (again.repair, again.format) == (("refit", "axformer-plan/2") if seq else (None, "axformer-plan/1"))
         assert (output / REPAIR_NAME).exists() is bool(seq)
         stock = AutoModelForSequenceClassification.from_pretrained(output / "zeroed").eval()
-        assert float(predict(stock, task, run.deciding.samples).losses.mean()) == pytest.approx(
+        assert float(measure(stock, task, run.deciding.samples).losses.mean()) == pytest.approx(
             trials[seq].loss, rel=1e-4
         )
 
@@ -233,7 +235,7 @@ def test_with_rows_to_calibrate_the_models_do_not_depend_on_few_deciding_rows(tm
     for seed in (5, 6):
         data = DataSource(str(write_rows(tmp_path / f"{seed}.jsonl", tiny_rows(40, seed=seed))))
         config = make_config("smallest", {"budgets": [0.5, 0.3], "table_rows": 20, "within_points": 20})
-        run = PruningRun.open(checkpoint, data, config=config, calibrate=calibrate)
+        run = open_run(checkpoint, data, config=config, calibrate=calibrate)
         assert (run.config.confirm, len(run.deciding.samples)) == (0.8, 8)
         trials = list(run.trials())
         paths.append([trial.plan for trial in trials])
@@ -251,7 +253,7 @@ def test_another_budget_is_fitted_on_what_the_run_was_calibrated_on(
     source = DataSource(str(data))
     texts = [{"text": row["text"]} for row in tiny_rows(30, seed=4)]
     calibrate = DataSource(str(write_rows(tmp_path / "texts.jsonl", texts)))
-    run = PruningRun.open(checkpoint, source, config=config, calibrate=calibrate)
+    run = open_run(checkpoint, source, config=config, calibrate=calibrate)
     trials = list(run.trials())
     origin = PlanSource(model_type="bert", sha256=load_checkpoint(checkpoint).sha256)
     layers = Plan.full(run.dimensions).layers
@@ -283,9 +285,9 @@ def test_diff_knows_fitted_weights(tmp_path: Path) -> None:
     invoke = partial(CliRunner().invoke, app)
     same = invoke(["diff", str(tmp_path / "one"), str(tmp_path / "other")])
     assert (same.exit_code, same.output) == (0, "The plans leave the same model.\n")
-    fit = fits[1]
+    fit = fits[Block.at(1)]
     assert fit.bias is not None
-    write_refit({**fits, 1: replace(fit, bias=fit.bias + 1)}, tmp_path / "other")
+    write_refit({**fits, Block.at(1): replace(fit, bias=fit.bias + 1)}, tmp_path / "other")
     (found,) = json.loads(invoke(["diff", "--json", str(tmp_path / "one"), str(tmp_path / "other")]).output)
     assert (found["layer"], found["part"]) == (0, "ffn weights")
     plain = tmp_path / "plain.json"
@@ -305,7 +307,7 @@ def test_a_fitted_result_has_every_form(tmp_path: Path, data: Path, dtype: torch
     shape = tiny_config(layers=2)
     checkpoint, source = save_tiny_checkpoint(tmp_path / "checkpoint", shape), DataSource(str(data))
     cast(tiny_model(shape), dtype).save_pretrained(checkpoint)
-    run = PruningRun.open(checkpoint, source, config=make_config("paper", {**ALL, "budgets": [0.6]}))
+    run = open_run(checkpoint, source, config=make_config("paper", {**ALL, "budgets": [0.6]}))
     list(run.trials())
     # For a stock form all layers must keep equally many units, which a compressed model's do not.
     report = run.publish(tmp_path / "result", [name for name in KINDS if name != "stock"])

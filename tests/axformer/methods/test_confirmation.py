@@ -14,9 +14,7 @@ from axformer.evaluation.plain import PlainEvaluator
 from axformer.intake.checkpoint import from_memory
 from axformer.intake.dataset import prepare
 from axformer.intake.parts import split_off
-from axformer.methods.axformer.orders import pass_configs
 from axformer.methods.confirmation import CONFIRMING, MeasuredPath, kept_of, measure_path, note_of
-from axformer.methods.traces import passes_in
 from axformer.plan.path import Point, points_of
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial
@@ -50,9 +48,9 @@ def timeless(trials: Sequence[Trial]) -> list[Trial]:
     return [trial.model_copy(update={"seconds": 0.0}) for trial in trials]
 
 
-def outcome_of(run: PruningRun) -> tuple[list[Trial], Plan, list[MeasuredPath]]:
+def outcome_of(run: PruningRun) -> tuple[list[Trial], Plan, MeasuredPath | None]:
     """Everything that a finished run says, without its times."""
-    return timeless(run.trace), run.plan, run.passes.measured
+    return timeless(run.trace), run.plan, run.decisions.measured
 
 
 @given(st.lists(st.sampled_from([1.0, 2.0, 3.0, math.inf, math.nan]), max_size=12))
@@ -115,7 +113,7 @@ def test_every_point_is_measured_and_the_best_is_kept(name: str) -> None:
     measured = PlainEvaluator(CHECKPOINT.model, CHECKPOINT.architecture, CHECKPOINT.task, confirming.samples)
     points = points_of(trace, run.dimensions, config.attention_kept)
     losses = [measured.losses(point.plan).double().numpy() for point in points]
-    (confirmed,) = run.passes.measured
+    confirmed = run.decisions.measured
     means = [one.mean() for one in losses]
     assert [one[CONFIRMING]["loss"] for one in confirmed.figures] == pytest.approx(means, rel=ROUNDING)
     assert run.plan == points[kept_of(losses, config)].plan
@@ -129,7 +127,7 @@ def test_a_trade_is_measured_on_held_out_data_and_kept_to_its_end() -> None:
     plain = PlainEvaluator(CHECKPOINT.model, CHECKPOINT.architecture, CHECKPOINT.task, held_out)
     points = points_of(trace, run.dimensions, trade.attention_kept)
     losses = [plain.losses(point.plan).double().mean().item() for point in points]
-    (measured,) = run.passes.measured
+    measured = run.decisions.measured
     assert [one["test"]["loss"] for one in measured.figures] == pytest.approx(losses, rel=ROUNDING)
     assert measured.kept == len(points) - 1
     assert run.plan == points[-1].plan
@@ -139,7 +137,7 @@ def test_a_trade_is_measured_on_held_out_data_and_kept_to_its_end() -> None:
         PruningRun(CHECKPOINT, prepare(ROWS, CHECKPOINT, trade), None, trade),
     ):
         list(unasked.trials())
-        assert unasked.passes.measured == []
+        assert unasked.decisions.measured is None
 
 
 @pytest.mark.parametrize(
@@ -192,8 +190,8 @@ def test_within_points_the_cheapest_that_is_certified_is_kept() -> None:
     config = make_config("paper", KNOBS | {"tolerance": 0.5, "within_points": 40})
     run = run_of(config)
     list(run.trials())
-    (measured,) = run.passes.measured
-    told = run.passes.certificate
+    measured = run.decisions.measured
+    told = run.decisions.certificate
     assert told is not None
     assert told == measured.certificate
     assert (told.kept, told.rows, told.points, told.order) == (measured.point.seq, 24, 40, "path")
@@ -205,30 +203,12 @@ def test_within_points_the_cheapest_that_is_certified_is_kept() -> None:
     assert measure_path(CHECKPOINT, measured.points, sets, config, chooses=False).certificate is None
 
 
-def test_a_search_of_orders_shares_the_level() -> None:
-    config = make_config("paper", KNOBS | {"tolerance": 0.5, "within_points": 40})
-    run = run_of(config)
-    list(run.trials())
-    points = run.passes.measured[0].points
-    _, confirming = split_off(prepare(ROWS, CHECKPOINT, config), CHECKPOINT, config)
-    assert confirming is not None
-    sets = {CONFIRMING: confirming.samples}
-    alone, among_six = (
-        measure_path(CHECKPOINT, points, sets, one).certificate
-        for one in (config, make_config("paper", KNOBS | {"tolerance": 0.5, "within_points": 40, "order": "search"}))
-    )
-    assert alone is not None
-    assert among_six is not None
-    assert among_six.passed <= alone.passed
-    assert among_six.kept != alone.kept or among_six.p_value == pytest.approx(6 * (alone.p_value or 0))
-
-
 def test_here_some_passes_are_kept_to_the_end_and_some_are_cut_short() -> None:
     kept = {}
     for seed in range(6):
         run = run_of(make_config("paper", KNOBS | {"seed": seed}))
         list(run.trials())
-        (confirmed,) = run.passes.measured
+        confirmed = run.decisions.measured
         kept[seed] = (confirmed.kept, len(confirmed.points) - 1)
     assert any(place < last for place, last in kept.values())
     assert any(place > 0 for place, _ in kept.values())
@@ -245,26 +225,9 @@ def test_resumed_equals_undisturbed(name: str, share: float) -> None:
     assert resumed.closing_note == whole.closing_note
 
 
-def test_a_search_keeps_the_order_whose_model_is_confirmed_best() -> None:
-    config = make_config("paper", KNOBS | {"order": "search"})
-    run = run_of(config)
-    trials = list(run.trials())
-    losses, plans = [], []
-    for one, trace in zip(pass_configs(config), passes_in(trials), strict=True):
-        single = run_of(one)
-        assert timeless(list(single.trials()))[-1:] == timeless(trace)[-1:]
-        losses.append(single.passes.measured[0].loss)
-        plans.append(single.plan)
-    assert run.plan == plans[losses.index(min(losses))]
-    assert [one.loss for one in run.passes.orders or []] == losses
-    again = run_of(config)
-    list(again.trials(replay=trials))
-    assert outcome_of(again) == outcome_of(run)
-
-
 def test_processes_that_share_the_rows_choose_the_same() -> None:
     one, two = run_of(CONFIGS["paper"]), run_of(CONFIGS["paper"], shards=2)
     verdicts = [[(trial.element, trial.verdict) for trial in run.trials()] for run in (one, two)]
     assert verdicts[0] == verdicts[1]
-    assert one.passes.measured[0].kept == two.passes.measured[0].kept
+    assert one.decisions.measured.kept == two.decisions.measured.kept
     assert one.plan == two.plan

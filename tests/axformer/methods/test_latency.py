@@ -7,7 +7,8 @@ import pytest
 from axformer.config import make_config
 from axformer.errors import ConfigError
 from axformer.methods.compress.latency import measure_blocks
-from axformer.methods.compress.sizes import sizes_of
+from axformer.plan.blocks import blocks_of_layer
+from axformer.plan.levels import sizes_of
 from axformer.plan.plan import Plan
 from axformer.run import PruningRun
 from tests.family_cases import Case, checkpoint_of, data_of
@@ -27,7 +28,7 @@ KNOBS = {
 def test_every_size_of_a_block_has_its_milliseconds(family: str) -> None:
     case = Case(family, "classification")
     found = measure_blocks(checkpoint_of(case), data_of(case).samples)
-    for block, measured in enumerate((found.attention, found.ffn)):
+    for block, measured in zip(blocks_of_layer(0), (found.attention, found.ffn), strict=True):
         assert len(measured) == len(sizes_of(block, DIMENSIONS))
         assert measured[0] > 0
         assert all(0 <= after <= before for before, after in itertools.pairwise(measured))
@@ -42,7 +43,9 @@ def test_budgets_are_shares_of_the_milliseconds_that_the_base_trial_holds() -> N
     assert all(trial.milliseconds is None for trial in budgets)
     taken = [
         dict(zip(sizes_of(block, DIMENSIONS), measured, strict=True))
-        for block, measured in enumerate((base.milliseconds.attention, base.milliseconds.ffn))
+        for block, measured in zip(
+            blocks_of_layer(0), (base.milliseconds.attention, base.milliseconds.ffn), strict=True
+        )
     ]
 
     def cost(plan: Plan) -> float:

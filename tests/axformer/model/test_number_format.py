@@ -16,11 +16,11 @@ from axformer.intake.dataset import DataSource
 from axformer.model.compact import compact
 from axformer.model.number_format import KEPT, cast, computing_in, format_of, most_common
 from axformer.repair.finetune import Lesson, finetune
-from axformer.repair.settings import FinetuneSettings
 from axformer.repair.teacher import TaskLoss
-from axformer.run import PruningRun
-from axformer.scores.sets import scores_of
+from axformer.scores.measured import measure_sets, scores_of
+from axformer.wire.finetuning import FinetuneSettings
 from tests.family_cases import Case, all_cases, checkpoint_of, data_of, some_plan, stock_model
+from tests.runs import open_run
 from tests.tiny_models import save_tiny_checkpoint, tiny_model, tiny_rows, tiny_tokenizer, write_rows
 
 HALF = (torch.bfloat16, torch.float16)
@@ -90,15 +90,14 @@ def test_training_after_a_pass_computes_in_float32_and_hands_out_what_came_in(tm
     cast(tiny_model(), torch.bfloat16).save_pretrained(directory)
     data = DataSource(str(write_rows(tmp_path / "rows.jsonl", tiny_rows(24))))
     how = FinetuneSettings(epochs=1, learning_rate=1e-3, batch_size=8)
-    run = PruningRun.open(directory, data, config=PassConfig(majority_fraction=0.2), train=data, finetune=how)
+    run = open_run(directory, data, config=PassConfig(majority_fraction=0.2), train=data, finetune=how)
     list(run.trials())
     run.repair()
     trained, plain = run._repaired, run.compact_model()
     assert trained is not None
     assert {part.dtype for part in trained.model.parameters()} == {torch.bfloat16}
-    assert trained.record.before == scores_of(
-        plain, run._checkpoint.task, {"validation": run._validation, "test": None}
-    )
+    sets = {"validation": run._validation, "test": None}
+    assert trained.record.before == scores_of(measure_sets(plain, run._checkpoint.task, sets))
     checkpoint, lessons = run._checkpoint, run._validation.samples.encoded
     whole = compact(checkpoint.model, checkpoint.architecture, run.plan)
     finetune(whole, checkpoint.tokenizer, Lesson(lessons, TaskLoss(checkpoint.task), how))

@@ -9,8 +9,8 @@ from axformer.model.compact import compact
 from axformer.plan.plan import Plan
 from axformer.repair.finetune import Lesson, finetune
 from axformer.repair.freezing import check_freezes, embeddings, frozen
-from axformer.repair.settings import make_settings
 from axformer.repair.teacher import TaskLoss
+from axformer.wire.finetuning import make_settings
 from tests.family_cases import Case, all_cases, checkpoint_of, data_of
 
 CASES = [case for case in all_cases() if case.task == "classification"]

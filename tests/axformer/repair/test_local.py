@@ -5,13 +5,14 @@ import torch
 
 from axformer.evaluation.budget import cache_budget
 from axformer.evaluation.fitting import FittedEvaluator
-from axformer.evaluation.plain import predict
 from axformer.evaluation.prefix import PrefixEvaluator
 from axformer.model.compact import compact
+from axformer.plan.blocks import Block, all_blocks, blocks_of_layer
 from axformer.plan.elements import neuron_group
 from axformer.plan.plan import Plan
 from axformer.repair.local import KEPT, LocalFits
 from axformer.repair.refit import apply_refit, refit_plan
+from axformer.scores.measured import measure
 from tests.axformer.repair.test_refit import CASES, cut_plan
 from tests.family_cases import Case, checkpoint_of, data_of
 from tests.tiny_families import DIMENSIONS
@@ -36,12 +37,8 @@ def test_a_plan_that_keeps_everything_is_not_fitted() -> None:
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_where_one_block_is_cut_it_is_the_sequential_fit_of_that_block(case: Case) -> None:
     checkpoint, samples, fits = checkpoint_of(case), data_of(case).samples, fits_of(case)
-    for block in range(2 * DIMENSIONS.layers):
-        layer, other = block // 2, cut_plan(block).layers[0]
-        change = {"neurons": other.neurons} if block % 2 else {"heads": other.heads}
-        layers = list(FULL.layers)
-        layers[layer] = layers[layer].model_copy(update=change)
-        plan = Plan(layers=tuple(layers))
+    for block in all_blocks(DIMENSIONS.layers):
+        plan = block.with_units(FULL, block.units_in(cut_plan(block.number).layers[0]))
         whole = refit_plan(checkpoint.model, checkpoint.architecture, samples, plan)
         found = fits.of(plan)
         assert found.keys() == {one for one in whole if one == block}
@@ -64,7 +61,7 @@ def test_a_trial_measures_the_model_that_is_handed_out(case: Case) -> None:
         plan = cut_plan(seed)
         small = compact(model, architecture, plan)
         apply_refit(small, architecture, plan, fits.of(plan))
-        wanted = samples.per_sample(predict(small, checkpoint.task, samples).losses)
+        wanted = measure(small, checkpoint.task, samples).losses
         torch.testing.assert_close(evaluator.losses(plan), wanted, rtol=1e-4, atol=1e-5)
         evaluator.accept(plan)
 
@@ -73,12 +70,12 @@ def test_fits_are_the_same_when_they_are_computed_again() -> None:
     fits = fits_of(Case("bert", "classification"))
     groups = [neuron_group(0, [start, start + 2]) for start in range(KEPT + 2)]
     plans = [FULL.apply(group, top_k=None) for group in groups]
-    first = [fits.of(plan)[1].weight for plan in plans]
-    again = [fits.of(plan)[1].weight for plan in plans]
+    first = [fits.of(plan)[Block.at(1)].weight for plan in plans]
+    again = [fits.of(plan)[Block.at(1)].weight for plan in plans]
     assert all(one is not two and torch.equal(one, two) for one, two in zip(first, again, strict=True))
 
 
 def test_units_leave_in_an_order_that_holds_each_once() -> None:
     fits = fits_of(Case("bert", "classification"))
-    assert sorted(fits.order(0).units) == list(range(DIMENSIONS.heads))
-    assert sorted(fits.order(1).units) == list(range(DIMENSIONS.intermediate_size))
+    for block in blocks_of_layer(0):
+        assert sorted(fits.order(block).units) == list(range(block.size(DIMENSIONS)))

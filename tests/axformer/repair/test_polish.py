@@ -14,13 +14,14 @@ from axformer.errors import ConfigError, DataError
 from axformer.intake.checkpoint import load_checkpoint
 from axformer.intake.dataset import prepare
 from axformer.repair.refit import Refit, Refits
-from axformer.repair.settings import completed, make_settings
 from axformer.repair.storage import read_refit
 from axformer.run import PruningRun
 from axformer.surroundings import Surroundings
 from axformer.tasks.divergence import Divergence
+from axformer.wire.finetuning import completed, make_settings
 from axformer.wire.steps import Step, StepName
 from tests.family_cases import Case, checkpoint_of, data_of
+from tests.runs import open_run
 from tests.tiny_models import save_tiny_checkpoint, tiny_rows, write_rows
 
 CONFIG = CompressConfig(confirm=0.0, within_points=None, budgets=(0.5,), table_rows=8, accept_poor_model=True)
@@ -37,7 +38,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def opened(place: Path, lessons: dict[str, Any]) -> PruningRun:
-    return PruningRun.open(
+    return open_run(
         place / "checkpoint",
         DataSource(str(place / "validation.jsonl")),
         config=CONFIG,
@@ -88,7 +89,7 @@ def test_a_compressed_model_is_trained_by_its_teacher_without_labels(place: Path
 
 
 def polished(place: Path, epochs: int, **more: Any) -> PruningRun:
-    return PruningRun.open(
+    return open_run(
         place / "checkpoint",
         DataSource(str(place / "validation.jsonl")),
         config=CONFIG.model_copy(update={"polish": epochs, "budgets": (0.7, 0.4)}),

@@ -11,6 +11,7 @@ from axformer.data.batches import Samples
 from axformer.evaluation.multiply import multiply_fast
 from axformer.intake.dataset import prepare
 from axformer.model.compact import compact
+from axformer.plan.blocks import Block, all_blocks
 from axformer.plan.plan import LayerPlan, Plan
 from axformer.repair.blockwise import Blockwise
 from axformer.repair.least_squares import Fit
@@ -126,7 +127,7 @@ def test_a_block_that_is_run_alone_is_the_block_of_the_whole_model() -> None:
     for layer, plan in zip(layers, full.layers, strict=True):
         multiply_fast(layer, plan, architecture=checkpoint.architecture, dtype=torch.float32)
     blockwise = Blockwise(checkpoint.model, checkpoint.architecture, samples, full)
-    for block in range(2 * len(layers)):
+    for block in all_blocks(len(layers)):
         alone = [x for _, x in blockwise.look()]
         seen: list[Tensor] = []
 
@@ -134,7 +135,7 @@ def test_a_block_that_is_run_alone_is_the_block_of_the_whole_model() -> None:
             seen.append(x)
             return x
 
-        end = checkpoint.architecture.layout(block).weights(layers[block // 2]).watch(see)
+        end = checkpoint.architecture.layout(block).weights(layers[block.layer]).watch(see)
         with torch.inference_mode():
             for batch in samples.batches:
                 model(**batch.inputs)
@@ -147,7 +148,7 @@ def test_another_solver_fits_every_block_that_is_asked_for() -> None:
     case, plan, asked = Case("bert", "classification"), cut_plan(2), []
     checkpoint, samples = checkpoint_of(case), data_of(case).samples
 
-    def halved(block: int) -> Solver:
+    def halved(block: Block) -> Solver:
         asked.append(block)
         return lambda weight, fitting, checking, *, has_bias: Fit(
             weight.double() / 2, fitting.means[1] if has_bias else None, None
@@ -157,6 +158,6 @@ def test_another_solver_fits_every_block_that_is_asked_for() -> None:
     assert asked == list(fits)
     plain = compact(checkpoint.model, checkpoint.architecture, plan)
     for block, fit in fits.items():
-        layer = checkpoint.architecture.layers(plain)[block // 2]
+        layer = checkpoint.architecture.layers(plain)[block.layer]
         if fit.weight is not None:
             assert torch.equal(fit.weight, matrix_of(checkpoint.architecture.layout(block).weights(layer)) / 2)

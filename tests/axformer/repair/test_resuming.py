@@ -15,10 +15,10 @@ import torch
 from axformer.repair.finetune import Lesson, finetune
 from axformer.repair.losses import Course
 from axformer.repair.saving import last_in
-from axformer.repair.settings import FinetuneSettings
 from axformer.repair.teacher import TaskLoss, Taught
 from axformer.repair.training import loss_on
 from axformer.surroundings import Surroundings
+from axformer.wire.finetuning import FinetuneSettings
 from tests.axformer.repair.test_finetune import small
 from tests.family_cases import Case, all_cases, checkpoint_of, data_of
 from tests.forked import forked_interpreter

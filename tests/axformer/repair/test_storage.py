@@ -7,13 +7,14 @@ import torch
 from safetensors.torch import save_file
 
 from axformer.errors import PlanError
+from axformer.plan.blocks import Block
 from axformer.repair.refit import BlockFit
 from axformer.repair.storage import REPAIR_NAME, read_refit, write_refit
 
 FITS = {
-    1: BlockFit(torch.arange(6.0).view(2, 3), torch.ones(2), 0.01, 90),
-    2: BlockFit(None, torch.zeros(2), None, 90),
-    3: BlockFit(torch.ones(2, 1), None, 1.0, 90),
+    Block.at(1): BlockFit(torch.arange(6.0).view(2, 3), torch.ones(2), 0.01, 90),
+    Block.at(2): BlockFit(None, torch.zeros(2), None, 90),
+    Block.at(3): BlockFit(torch.ones(2, 1), None, 1.0, 90),
 }
 
 

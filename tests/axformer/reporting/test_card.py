@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 from huggingface_hub import ModelCard
 
+from axformer.config import config_class
 from axformer.plan.elements import Dimensions
 from axformer.plan.plan import PlanFile, read_plan_file
 from axformer.reporting.card import write_card
 from axformer.reporting.card_forms import Loading
 from axformer.reporting.card_metadata import metadata, name_of_model, plain_name
 from axformer.reporting.deploy_table import TITLES, deployables
-from axformer.reporting.rendering import passage
+from axformer.reporting.rendering import passage, passage_from
 from axformer.wire.names import shown_name
 from axformer.wire.report import Report
 
@@ -112,7 +113,7 @@ def test_the_title_tells_the_result_and_five_lines_follow(card: ModelCard, repor
     ],
 )
 def test_why_nothing_was_removed_is_told_by_the_rule_that_there_was(config: dict[str, Any], told: str) -> None:
-    assert passage("nothing_met", config, "method" not in config) == told
+    assert passage_from(config_class(config).about.nothing_met, config=config) == told
 
 
 def test_a_removal_by_a_test_is_not_said_to_have_helped_most_samples() -> None:

@@ -22,11 +22,11 @@ from axformer.config import PassConfig, make_config
 from axformer.data.batches import Batch
 from axformer.data.reading import rows_of
 from axformer.errors import CheckpointError, InputError, PoorModelError
-from axformer.evaluation.plain import predict
 from axformer.intake.checkpoint import Checkpoint, from_memory
 from axformer.intake.dataset import DataSet, prepare
 from axformer.reporting.look import Look, look_at
 from axformer.run import PruningRun
+from axformer.scores.measured import measure
 from axformer.tasks.base import Task
 from axformer.tasks.classification import Classification
 from axformer.tasks.guess import guess_of_flags
@@ -54,7 +54,7 @@ def look_of(model: BertForSequenceClassification, rows: list[dict[str, Any]]) ->
 
 
 def seen(checkpoint: Checkpoint, data: DataSet) -> Look:
-    return look_at(checkpoint, data, predict(checkpoint.model, checkpoint.task, data.samples))
+    return look_at(checkpoint, data, measure(checkpoint.model, checkpoint.task, data.samples))
 
 
 @pytest.mark.parametrize("order", list(permutations(range(3))))

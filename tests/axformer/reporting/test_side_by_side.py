@@ -8,9 +8,7 @@ import pytest
 
 from axformer.errors import InputError
 from axformer.reporting.deploy_table import Deployables, deployables
-from axformer.reporting.side_by_side import side_by_side, side_by_side_in_group
-from axformer.scores.spread import spread_of
-from axformer.wire.groups import GroupRow
+from axformer.reporting.side_by_side import side_by_side
 from tests.axformer.drawing.test_chart import SVG
 from tests.axformer.reporting.test_deploy_table import form, report
 
@@ -60,22 +58,3 @@ def test_results_that_were_measured_by_different_metrics_are_refused() -> None:
     for nothing in ([], [("one", unmeasured)]):
         with pytest.raises(InputError, match="no form of these results"):
             side_by_side(nothing)
-
-
-def row(setting: str, changes: list[float], times: list[float]) -> GroupRow:
-    counts = {"jobs": len(changes), "succeeded": len(times), "verdicts": {}, "config": {}}
-    sizes = dict.fromkeys(("removed", "encoder_removed", "operations", "latency_by_pruning"))
-    changed = {"test": {"loss": spread_of([0.1]), "accuracy": spread_of(changes)}} if changes else {}
-    latency = spread_of(times) if times else None
-    return GroupRow(set="rte", setting=setting, preset="paper", changes=changed, latency=latency, **counts, **sizes)
-
-
-def test_a_setting_of_a_group_is_drawn_by_its_means() -> None:
-    rows = [row("pass", [0.01, 0.03], [1.0, 1.2]), row("rank", [-0.02], [2.0]), row("running", [], [])]
-    told, heights = zip(*marks(side_by_side_in_group("set-0", rows)), strict=True)
-    assert told[0].startswith("pass, pass 2.00, between ")
-    assert told[0].endswith(", 1.10 times as fast")
-    assert told[1] == "rank, rank -2.00, 2.00 times as fast"
-    assert heights[0] > 0 > heights[1]
-    with pytest.raises(InputError, match="no job of this set has succeeded"):
-        side_by_side_in_group("set-0", rows[2:])

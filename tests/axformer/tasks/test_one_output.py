@@ -18,14 +18,14 @@ from axformer.config import PassConfig
 from axformer.data.reading import rows_of
 from axformer.data.source import DataSource
 from axformer.errors import DataError
-from axformer.repair.settings import FinetuneSettings
-from axformer.run import PruningRun
-from axformer.scores.scoring import score
+from axformer.scores.measured import measure
 from axformer.tasks.binary import BinaryClassification
 from axformer.tasks.class_scores import average_precision
 from axformer.tasks.graded import GradedClassification
 from axformer.tasks.registry import task_of
 from axformer.tasks.regression import Regression
+from axformer.wire.finetuning import FinetuneSettings
+from tests.runs import open_run
 from tests.tiny_models import save_tiny_checkpoint, tiny_config, tiny_model, tiny_rows, tiny_tokenizer, write_rows
 
 SIGMOID = {"sentence_transformers": {"activation_fn": "torch.nn.modules.activation.Sigmoid", "version": "4.0.1"}}
@@ -154,12 +154,10 @@ def test_every_part_of_a_run_has_the_task_that_the_deciding_rows_settle(tmp_path
     data = DataSource(str(write_rows(tmp_path / "data.jsonl", records)))
     ones = DataSource(str(write_rows(tmp_path / "ones.jsonl", [row for row in records if row["label"] == 1])))
     settings = PassConfig(majority_fraction=0.2, confirm=0.25)
-    run = PruningRun.open(
-        checkpoint, data, test=ones, config=settings, train=ones, finetune=FinetuneSettings(batch_size=8)
-    )
+    run = open_run(checkpoint, data, test=ones, config=settings, train=ones, finetune=FinetuneSettings(batch_size=8))
     assert [note for note in run.notes if "yes or no" in note]
     list(run.trials())
-    (measured,) = run.passes.measured
+    measured = run.decisions.measured
     for part in ("test", "confirming"):
         assert set(measured.figures[0][part]) == {"loss", "accuracy", "f1", "average_precision"}
     run.repair()
@@ -167,7 +165,7 @@ def test_every_part_of_a_run_has_the_task_that_the_deciding_rows_settle(tmp_path
     before, test = run._repaired.record.before.test, run._others["test"]
     assert before is not None
     assert test is not None
-    after = score(run._repaired.model, run._checkpoint.task, test.samples).figures
+    after = measure(run._repaired.model, run._checkpoint.task, test.samples).figures
     assert after["loss"] < before["loss"], "it learned to say yes"
     result = run._repaired.model.config.to_dict()
     assert (result["problem_type"], result["sentence_transformers"]) == (None, SIGMOID["sentence_transformers"])

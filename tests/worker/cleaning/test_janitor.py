@@ -12,7 +12,7 @@ from hypothesis import settings as law
 from hypothesis import strategies as st
 from sqlalchemy import func, select, update
 
-from store.repositories import claims, groups, jobs, leases, retention, steering
+from store.repositories import claims, jobs, leases, retention, steering
 from store.repositories.audit import Operator, entries_before, note
 from store.repositories.events import events_after
 from store.repositories.files import add_upload, find_upload, hold_upload, list_artifacts
@@ -310,22 +310,6 @@ def test_what_was_used_longest_ago_leaves_the_cache_first_and_links_stay(
     assert len(list((settings.cache_dir / "seen").iterdir())) == 2
     assert (tmp_path / "b").read_bytes() == b"b" * 100
     assert clean(sessions, limited, storage) == Cleaned()
-
-
-def test_a_group_goes_after_the_last_of_its_jobs(
-    sessions: Sessions, settings: Settings, storage: LocalStorage, make: Makers
-) -> None:
-    with session_scope(sessions) as session:
-        team_id = make.job().team_id
-        group = groups.create_group(session, groups.NewGroup(team_id, "grid", {"sets": [], "settings": []})).group
-        cell = jobs.create_job(session, make.job(group_id=group.id, cell={"set": "a"})).job
-        steering.request_cancel(session, cell.id)
-    assert clean(sessions, settings, storage) == Cleaned()
-    with session_scope(sessions) as session:
-        steering.delete_job(session, cell.id)
-    assert clean(sessions, settings, storage) == Cleaned(groups=1)
-    with session_scope(sessions) as session:
-        assert groups.find_group(session, group.id, team_id) is None
 
 
 def test_sent_wake_up_messages_are_forgotten_after_a_day(

@@ -26,6 +26,7 @@ from store.tables.jobs import Job
 from store.tables.teams import Team
 from tests.loopback import Answer, Loopback
 from tests.object_store import KEY, KEY_ID, Fault, ObjectStore, always
+from tests.specs import spec_of
 from worker.handover.courier import Courier, hand_over_next
 
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=<...>':DeprecationWarning")  # of the hub's library
@@ -134,7 +135,7 @@ class Owner:
 
     def post(self, uri: str, token: str = TOKEN) -> str:
         """A claimed job that is being packaged."""
-        new = NewJob(self.team_id, "job", {"uri": "hf://a/b"}, {"uri": "s3://acme/dev.csv"}, "paper", {})
+        new = NewJob(self.team_id, "job", spec_of())
         changed = vars(new) | {"handover": new_handover(uri), "handover_token": self.lock(token)}
         with session_scope(self.sessions) as session:
             job_id = jobs.create_job(session, NewJob(**changed)).job.id

@@ -19,19 +19,7 @@ from tests.worker.job.test_runner import FILES, NEVER, Claim, artifacts_of, cont
 from worker.base.context import WorkerContext
 from worker.job.runner import run_job
 
-_COPIED = (
-    "team_id",
-    "checkpoint",
-    "validation",
-    "test",
-    "calibrate",
-    "train",
-    "finetune",
-    "head",
-    "preset",
-    "config",
-    "forms",
-)
+_COPIED = ("team_id", "spec")
 KNOBS = {"attention_top_k": 3, "majority_fraction": 0.2}
 
 

@@ -5,8 +5,6 @@ import pytest
 import torch
 from safetensors import SafetensorError
 
-from axformer.data.columns import Columns
-from axformer.data.source import DataSource
 from axformer.errors import ArtifactError, CheckpointError, DataError, InputError
 from worker.fetching.errors import ReferenceMissing, SourceTooSlow, SourceUnavailable
 from worker.job.failure import RefusedInputError, failure_of, with_original_uris
@@ -63,12 +61,12 @@ def test_what_an_unforeseen_error_says_is_not_told() -> None:
 
 
 INPUTS = JobInputs(
-    checkpoint=Path("/work/inputs/checkpoint"),
-    validation=DataSource("/work/inputs/validation.csv", Columns()),
-    test=DataSource("/work/inputs/test.jsonl", Columns()),
-    calibrate=DataSource("/work/inputs/calibrate.jsonl", Columns()),
-    train=None,
-    against=None,
+    paths={
+        "checkpoint": Path("/work/inputs/checkpoint"),
+        "validation": Path("/work/inputs/validation.csv"),
+        "test": Path("/work/inputs/test.jsonl"),
+        "calibrate": Path("/work/inputs/calibrate.jsonl"),
+    },
     digests={},
     names={
         "checkpoint": "hf://acme/bert",

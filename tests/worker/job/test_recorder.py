@@ -2,15 +2,12 @@ from collections.abc import Callable
 
 import pytest
 
-from axformer.config import Order, PassConfig
-from axformer.methods.axformer.orders import SEARCHED_ORDERS
-from axformer.methods.outline import progress_of
+from axformer.config import PassConfig
 from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.wire.steps import Step, StepName
-from store.session import Sessions, session_scope
+from store.session import Sessions
 from store.tables.jobs import Job
-from store.tables.trials import TrialRow
 from tests.worker.conftest import Post, Watch
 from worker.job.ledger import Ledger
 from worker.job.recorder import Recorder
@@ -132,34 +129,6 @@ def test_progress_tells_the_losses_and_what_the_pass_works_on(sessions: Sessions
     assert progress["dimensions"]["layers"] == 2
     assert (progress["operations"], progress["estimated_speedup"]) == (500, 2.0)
     assert progress["known"] >= progress["done"] == 3
-    assert (progress["pass_number"], progress["passes"], progress["order"]) == (1, 1, "auto")
-
-
-def test_the_passes_of_a_search_are_written_apart(sessions: Sessions, watch: Watch, job: Job) -> None:
-    config = PassConfig(order=Order.SEARCH)
-    recording = recorder(sessions, job, config=config)
-    for length in (3, 2):
-        for seq in range(length):
-            recording.add(trial(seq, loss=0.7 if seq else 0.8))
-    recording.flush()
-    assert [item.seq for item in watch.trials(job.id)] == [0, 1]
-    with session_scope(sessions) as session:
-        rows = [
-            (row.pass_number, row.seq) for row in session.query(TrialRow).order_by(TrialRow.pass_number, TrialRow.seq)
-        ]
-    assert rows == [(1, 0), (1, 1), (1, 2), (2, 0), (2, 1)]
-    progress = watch.job(job.id).progress
-    assert progress is not None
-    assert (progress["pass_number"], progress["passes"], progress["order"]) == (2, 6, SEARCHED_ORDERS[1])
-    whole = progress_of([trial(seq) for seq in (0, 1, 2, 0, 1)], DIMENSIONS, config)
-    assert (progress["done"], progress["known"]) == (whole.done, whole.known)
-    assert progress["seconds_left"] == pytest.approx(whole.seconds_left)
-
-    again = recorder(sessions, job, config=config, stored=4)
-    for seq in (0, 1, 2, 0, 1):
-        again.add(trial(seq, loss=0.1))
-    again.flush()
-    assert [item.loss for item in watch.trials(job.id)] == [0.8, 0.7]
 
 
 def test_a_step_stands_in_the_progress_until_the_next_trial(sessions: Sessions, watch: Watch, job: Job) -> None:

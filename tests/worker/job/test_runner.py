@@ -20,8 +20,8 @@ from structlog.testing import capture_logs
 from axformer.config import make_config
 from axformer.intake.dataset import DataSource
 from axformer.plan.trial import Trial
-from axformer.repair.settings import make_settings
 from axformer.run import PruningRun
+from axformer.wire.finetuning import make_settings
 from store.repositories.claims import claim_next
 from store.repositories.events import events_after
 from store.repositories.files import list_artifacts
@@ -31,6 +31,7 @@ from store.states import JobState
 from store.storage.storage import LocalStorage, job_folder
 from store.tables.files import Artifact
 from store.tables.jobs import Job
+from tests.runs import open_run
 from tests.tiny_models import answered_rows, answering_model, tiny_rows, tiny_tokenizer, write_rows
 from tests.worker.conftest import LONG_PASS, Open, Post, Watch
 from tests.worker.unconfined import held
@@ -78,7 +79,7 @@ def library_run(opened: Open, knobs: dict[str, Any]) -> PruningRun:
 @cache
 def _library_run(opened: Open, knobs: str) -> PruningRun:
     validation = DataSource(str(opened.root / "validation.jsonl"))
-    run = PruningRun.open(opened.root / "checkpoint", validation, config=make_config("paper", json.loads(knobs)))
+    run = open_run(opened.root / "checkpoint", validation, config=make_config("paper", json.loads(knobs)))
     for _ in run.trials():
         pass
     return run
@@ -204,7 +205,7 @@ def undisturbed(opened: Open, tmp_path: Path) -> dict[str, Any]:
     """The report of a pass with training, without any service."""
     validation, lessons = (DataSource(str(opened.root / name)) for name in ("validation.jsonl", "train.jsonl"))
     how = make_settings(LESSONS)
-    run = PruningRun.open(opened.root / "checkpoint", validation, train=lessons, finetune=how)
+    run = open_run(opened.root / "checkpoint", validation, train=lessons, finetune=how)
     for _ in run.trials():
         pass
     return run.publish(tmp_path / "undisturbed")

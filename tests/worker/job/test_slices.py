@@ -30,7 +30,7 @@ from worker.job.warm import WarmSlot
 
 Claim = Callable[[], Job]
 NEVER = threading.Event()
-A_MOMENT = 0.05
+A_MOMENT = 0.1
 """A slice that is over after some elements."""
 
 
@@ -190,7 +190,7 @@ def test_a_job_with_knobs_of_a_newer_release_is_left_to_a_newer_worker(
     newer = post()
     with session_scope(sessions) as session:
         job = lock_job(session, newer)
-        job.config = job.config | {"a_knob_to_come": 1}
+        job.spec = job.spec | {"config": job.config | {"a_knob_to_come": 1}}
     assert claim_job(context) is None
     known = post()
     job = claim()

@@ -20,7 +20,7 @@ from worker.base.context import WorkerContext
 from worker.job.runner import run_job
 from worker.job.warm import WarmSlot
 
-LESSONS = {"epochs": 3, "batch_size": 5, "learning_rate": 1e-3, "dropout": False}
+LESSONS = {"epochs": 2, "batch_size": 10, "learning_rate": 1e-3, "dropout": False}
 """Without dropout, since the processes of these tests are threads, which share the random numbers that it would draw."""
 DROPPING = {"method": "layers", "drop": 1}
 WEIGHTS = "model/model.safetensors"

@@ -13,10 +13,11 @@ import pytest
 
 from axformer.forms.kinds import COMPACT, KINDS, ONNX_INT8
 from axformer.plan.trial import Trial
-from axformer.reporting.commit import commit
+from axformer.reporting.environment import commit
 from axformer.wire.kinds import JobKind
 from store.settings import Settings
 from store.states import WORKING, JobState
+from tests import forked
 from tests.tiny_models import tiny_rows, write_rows
 from tests.worker.conftest import LONG_PASS, Open, Post, Watch, context, opened, post, settings, watch
 from tests.worker.job.test_runner import CHECKPOINTS, artifacts_of, library_run
@@ -42,7 +43,8 @@ NAMES = {KINDS[form].directory for form in FORMS} | {
 def forks() -> Iterator[Forks]:
     """Has a parent that imports the libraries once, as in a worker, for the jobs of all these tests."""
     forks = Forks()
-    yield forks
+    with forked.forking():
+        yield forks
     forks.close()
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from axformer.config import make_config
 from axformer.errors import AxFormerError
-from axformer.methods.axformer.progress import longest_trace
+from axformer.methods.axformer.progress import PassMeter
 from axformer.plan.elements import Dimensions
 from axformer.plan.trial import BlockLevels, ModelFigures, Phase, Verdict
 from axformer.wire.steps import Step, StepName
@@ -47,7 +47,6 @@ WORDS = (
     "error",
     "message",
     "report",
-    "kept_pass",
     "seq",
 )
 Run = Callable[..., Job]
@@ -102,7 +101,7 @@ def leaves(*names: str, report: object = None) -> Act:
     def act(voice: Voice) -> None:
         voice.behave_until_the_search()
         voice.say(Tried(trial=trial(0), speed=SPEED))
-        voice.say(Searched(note=None, speed=SPEED, kept_pass=1))
+        voice.say(Searched(note=None, speed=SPEED))
         voice.say(Trained())
         voice.result.mkdir()
         for name in names:
@@ -176,37 +175,25 @@ def test_a_trial_that_cannot_be_is_not_stored(run: Run, watch: Watch, trials: tu
 
 
 def test_no_more_trials_are_taken_than_the_pass_can_have(run: Run, watch: Watch) -> None:
-    most = longest_trace(Dimensions(LAYERS, HEADS, 4, WIDE), make_config("paper"))
+    most = PassMeter(Dimensions(LAYERS, HEADS, 4, WIDE), make_config("paper")).longest
     job = run(tries(*[{}] * (most + 1)))
     assert job.error is not None
     assert (job.state, job.error["code"]) == (JobState.FAILED, UNSAFE_INPUT)
     assert 0 < len(watch.trials(job.id)) <= most
 
 
-def test_a_pass_beyond_those_of_the_search_is_not_stored(run: Run, sessions: Sessions) -> None:
+def test_a_second_base_trial_is_not_stored(run: Run, sessions: Sessions) -> None:
     def act(voice: Voice) -> None:
         voice.behave_until_the_search()
-        for _ in range(7):
+        for _ in range(2):
             voice.say(Tried(trial=trial(0), speed=SPEED))
         voice.hear(Tried)
 
-    job = run(act, knobs={"order": "search"})
+    job = run(act)
     assert job.error is not None
     assert (job.state, job.error["code"]) == (JobState.FAILED, UNSAFE_INPUT)
     with session_scope(sessions) as session:
-        assert len(list(all_trials(session, job.id, chunk=9))) <= 6
-
-
-def test_a_pass_that_was_not_made_is_not_kept(run: Run) -> None:
-    def act(voice: Voice) -> None:
-        voice.behave_until_the_search()
-        voice.say(Tried(trial=trial(0), speed=SPEED))
-        voice.say(Searched(note=None, speed=SPEED, kept_pass=2))
-        voice.hear(Tried)
-
-    job = run(act, knobs={"order": "search"})
-    assert job.error is not None
-    assert (job.state, job.error["code"]) == (JobState.FAILED, UNSAFE_INPUT)
+        assert len(list(all_trials(session, job.id, chunk=9))) <= 1
 
 
 @pytest.mark.parametrize("report", [None, {}, {"format": "axformer-report/2"}, {"a": "b\0c"}, {"a": float("nan")}])

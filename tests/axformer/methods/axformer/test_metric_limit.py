@@ -8,18 +8,17 @@ import torch
 from axformer.config import PassConfig, make_config
 from axformer.data.batches import Samples
 from axformer.evaluation.plain import PlainEvaluator
-from axformer.evaluation.recording import Recording
 from axformer.intake.dataset import prepare
 from axformer.intake.parts import split_off
 from axformer.methods.axformer.algorithm import search
-from axformer.methods.axformer.metric_limit import MetricLimit
+from axformer.methods.axformer.judge import MetricLimit
 from axformer.model.compact import compact
 from axformer.plan.path import points_of
 from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.run import PruningRun
-from axformer.scores.confidence import first_metric
-from axformer.scores.scoring import score
+from axformer.scores.measured import Recording, measure
 from axformer.scores.within_points import POINT, is_share_right
+from axformer.wire.metrics import first_metric
 from tests.family_cases import Case, checkpoint_of, data_of
 
 TASKS = (
@@ -53,7 +52,7 @@ def metrics_along(run: PruningRun, trials: Sequence[Trial]) -> dict[int, float]:
     metrics = {}
     for point in points_of(trials, run.dimensions, run.config.attention_kept):
         small = compact(checkpoint.model, checkpoint.architecture, point.plan)
-        figures = score(small, checkpoint.task, samples).figures
+        figures = measure(small, checkpoint.task, samples).figures
         metrics[point.seq] = figures[first_metric(figures)]
     return metrics
 
@@ -99,7 +98,7 @@ def test_the_fast_evaluator_decides_as_the_plain_one(threads: int) -> None:
     run = run_of("classification", within_points=3)
     checkpoint, samples = run._checkpoint, deciding(run)
     recording = Recording(checkpoint.task, samples)
-    limit = MetricLimit(checkpoint.task, samples, 3, recording)
+    limit = MetricLimit(3, recording)
     plain = PlainEvaluator(checkpoint.model, checkpoint.architecture, recording, samples)
     slow = list(search(plain, run.dimensions, run.config, parameters_left=lambda _: 0, metric_limit=limit))
     cores = torch.get_num_threads()
@@ -115,8 +114,8 @@ def test_the_fast_evaluator_decides_as_the_plain_one(threads: int) -> None:
 def test_a_task_is_tested_by_right_answers_only_where_their_share_is_its_first_metric(name: str) -> None:
     run = run_of(name)
     task, samples = run._checkpoint.task, deciding(run)
-    scored = score(run._checkpoint.model, task, samples)
-    is_share = scored.correct is not None and scored.figures[first_metric(scored.figures)] == scored.correct.mean()
+    scored = measure(run._checkpoint.model, task, samples)
+    is_share = scored.right is not None and scored.figures[first_metric(scored.figures)] == scored.right.mean()
     assert is_share_right(task.name) == is_share == (name not in ("regression", "token_classification"))
 
 

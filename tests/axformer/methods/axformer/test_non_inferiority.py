@@ -5,7 +5,6 @@ import pytest
 from axformer.config import PassConfig, make_config
 from axformer.data.reading import rows_of
 from axformer.errors import ConfigError
-from axformer.evaluation.plain import predict
 from axformer.intake.checkpoint import from_memory
 from axformer.intake.dataset import prepare
 from axformer.methods.axformer.acceptance import shown_not_fewer
@@ -15,6 +14,7 @@ from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.repair.local import LocalFits
 from axformer.repair.refit import apply_refit
 from axformer.run import PruningRun
+from axformer.scores.measured import measure
 from tests.tiny_models import tiny_model, tiny_rows, tiny_tokenizer
 
 CHECKPOINT = from_memory(tiny_model(), tiny_tokenizer())
@@ -47,7 +47,7 @@ def test_an_accepted_removal_is_not_inferior_to_the_untouched_model() -> None:
     trials, samples = trials_of(config), prepare(ROWS, CHECKPOINT, config).samples
     model, architecture, task = CHECKPOINT.model, CHECKPOINT.architecture, CHECKPOINT.task
     fits = LocalFits(model, architecture, samples)
-    untouched = samples.per_sample(predict(model, task, samples).losses)
+    untouched = measure(model, task, samples).losses
     accepted = [
         trial for trial in trials if trial.verdict is Verdict.ACCEPT and trial.phase is not Phase.HARD_ATTENTION
     ]
@@ -62,7 +62,7 @@ def test_an_accepted_removal_is_not_inferior_to_the_untouched_model() -> None:
     for trial in accepted:
         small = compact(model, architecture, plans[trial.seq])
         apply_refit(small, architecture, plans[trial.seq], fits.of(plans[trial.seq]))
-        change = samples.per_sample(predict(small, task, samples).losses) - untouched
+        change = measure(small, task, samples).losses - untouched
         assert trial.loss < trial.min_loss
         assert trial.helped is not None
         assert bound < trial.helped

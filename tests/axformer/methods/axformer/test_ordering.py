@@ -7,12 +7,13 @@ from hypothesis import strategies as st
 from axformer.config import Order, PassConfig, make_config
 from axformer.errors import ConfigError, PlanError
 from axformer.methods.axformer.ordering import block_order, inspection_order
-from axformer.methods.rank.scores import Ranked, owners_of, scores_of
+from axformer.plan.blocks import Block, BlockKind
 from axformer.plan.elements import Dimensions, attention, ffn, parse
 from axformer.plan.trial import Phase
+from axformer.scores.importance import Ranked, owners_of, scores_of
 from tests.axformer.methods.test_any_method import CHECKPOINT, run_of
 
-named_orders = st.sampled_from([order for order in Order if order not in (Order.EXPLICIT, Order.SEARCH)])
+named_orders = st.sampled_from([order for order in Order if order is not Order.EXPLICIT])
 
 
 def dimensions(layers: int) -> Dimensions:
@@ -67,7 +68,8 @@ def test_layers_first_inspects_each_layer_once_in_the_order_of_its_blocks() -> N
 
 
 def test_the_least_important_block_is_inspected_first() -> None:
-    importance = [5.0, 1.0, 4.0, 0.5, 2.0, 2.0]
+    figures = [5.0, 1.0, 4.0, 0.5, 2.0, 2.0]
+    importance = {Block.at(number).element: figure for number, figure in enumerate(figures)}
     blocks = block_order(dimensions(3), PassConfig(order=Order.IMPORTANCE), importance)
     assert blocks == [ffn(1), ffn(0), ffn(2), attention(2), attention(1), attention(0)]
     assert set(blocks) == set(block_order(dimensions(3), PassConfig(order=Order.IMPORTANCE)))
@@ -83,7 +85,7 @@ def test_groups_by_importance_hold_every_neuron_once_the_least_important_first()
     for layer in range(CHECKPOINT.dimensions.layers):
         groups = [[n for low, high in one.ranges for n in range(low, high)] for one in tried if one.layer == layer]
         if groups:  # the block was kept, so its parts were tried
-            means = [scores[2 * layer + 1][group].mean() for group in groups]
+            means = [scores[Block(layer, BlockKind.FFN)][group].mean() for group in groups]
             assert means == sorted(means)
             assert sorted(neuron for group in groups for neuron in group) == list(
                 range(CHECKPOINT.dimensions.intermediate_size)

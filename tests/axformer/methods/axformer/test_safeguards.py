@@ -17,7 +17,7 @@ from axformer.intake.checkpoint import from_memory
 from axformer.intake.dataset import prepare
 from axformer.methods.axformer.acceptance import was_refused
 from axformer.methods.axformer.algorithm import search
-from axformer.methods.axformer.safeguards import (
+from axformer.methods.axformer.judge import (
     folds_of,
     is_gain_on_each,
     safeguard_of,

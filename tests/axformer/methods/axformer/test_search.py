@@ -15,9 +15,9 @@ from axformer.evaluation.plain import PlainEvaluator
 from axformer.intake.checkpoint import from_memory
 from axformer.intake.dataset import prepare
 from axformer.methods.axformer.algorithm import search
-from axformer.methods.axformer.progress import longest_trace
+from axformer.methods.axformer.progress import PassMeter
 from axformer.methods.base import plan_of
-from axformer.methods.outline import progress_of
+from axformer.methods.progress import progress_of
 from axformer.methods.targets import Targets
 from axformer.model.operations import Operations
 from axformer.model.parameters import ParameterCount
@@ -158,7 +158,7 @@ def test_progress_reaches_what_is_known(config: PassConfig) -> None:
     assert known[-1] == len(trials) or targets_of(run).is_reached(run.plan)
     ended = progress_of(trials, run.dimensions, config, ended=True)
     assert (ended.known, ended.done, ended.seconds_left) == (len(trials), len(trials), 0)
-    assert len(trials) <= longest_trace(run.dimensions, config)
+    assert len(trials) <= PassMeter(run.dimensions, config).longest
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_progress_reaches_what_is_known(config: PassConfig) -> None:
 )
 def test_a_pass_that_refines_all_makes_the_longest_trace(knobs: dict[str, object]) -> None:
     config = make_config("paper", {"refine_margin": 100.0, "majority_fraction": 0.99, "neuron_group_size": 10, **knobs})
-    assert len(trials_of(config)) == longest_trace(finished(config).dimensions, config)
+    assert len(trials_of(config)) == PassMeter(finished(config).dimensions, config).longest
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from axformer.apply import Lessons, apply_plan
-from axformer.config import make_config, why_applied_otherwise
+from axformer.config import LayersConfig, make_config
 from axformer.config.layers import Schedule, Strategy
 from axformer.data.reading import rows_of
 from axformer.data.source import DataSource
@@ -23,12 +23,13 @@ from axformer.methods.layers.schedules import LayerOrigins
 from axformer.plan.path import Stop
 from axformer.plan.plan import Plan, read_plan_file
 from axformer.plan.trial import Trial, Verdict
-from axformer.repair.settings import make_settings
 from axformer.repair.training import Training
 from axformer.run import PruningRun
 from axformer.surroundings import Surroundings
+from axformer.wire.finetuning import make_settings
 from tests.axformer.methods.test_any_method import CHECKPOINT, run_of, timeless
 from tests.family_cases import Case, checkpoint_of
+from tests.runs import open_run
 from tests.tiny_models import save_tiny_checkpoint, tiny_config, tiny_model, tiny_rows, tiny_tokenizer, write_rows
 
 PLAIN: dict[str, Any] = {"method": "layers", "confirm": 0.0, "within_points": None}
@@ -45,8 +46,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-def open_run(files: Path, **knobs: object) -> PruningRun:
-    return PruningRun.open(
+def opened(files: Path, **knobs: object) -> PruningRun:
+    return open_run(
         files / "checkpoint",
         DataSource(str(files / "validation.jsonl")),
         test=DataSource(str(files / "test.jsonl")),
@@ -160,7 +161,7 @@ def test_a_run_without_training_data_says_what_to_expect() -> None:
 def test_every_model_of_the_path_is_trained_and_the_result_is_an_ordinary_checkpoint(
     files: Path, tmp_path: Path
 ) -> None:
-    run = open_run(files, confirm=0.4)
+    run = opened(files, confirm=0.4)
     trained = list(run.trials())
     untrained = list(run_of(make_config("paper", PLAIN)).trials())
     assert trained[1].loss != untrained[1].loss
@@ -180,7 +181,7 @@ def test_every_model_of_the_path_is_trained_and_the_result_is_an_ordinary_checkp
 
 
 def test_trained_models_are_told_of_also_where_none_is_kept(files: Path, tmp_path: Path) -> None:
-    run = open_run(files, confirm=0.4, within_points=0.5)
+    run = opened(files, confirm=0.4, within_points=0.5)
     for _ in run.trials():
         pass
     report = run.publish(tmp_path / "result")
@@ -194,13 +195,13 @@ def test_trained_models_are_told_of_also_where_none_is_kept(files: Path, tmp_pat
 
 @pytest.mark.parametrize("schedule", [Schedule.GRADUAL, Schedule.FINETUNE_FIRST, Schedule.FINETUNE_FIRST_FROZEN])
 def test_only_what_is_dropped_at_once_is_said_to_be_applied_again(schedule: Schedule) -> None:
-    other = why_applied_otherwise({"method": "layers", "schedule": schedule.value}, has_new_head=False)
+    other = LayersConfig.applied_otherwise({"method": "layers", "schedule": schedule.value}, has_new_head=False)
     assert other == f"trained as with schedule=at_once, and not with {schedule.value}"
-    assert why_applied_otherwise({"method": "layers", "schedule": "at_once"}, has_new_head=False) is None
+    assert LayersConfig.applied_otherwise({"method": "layers", "schedule": "at_once"}, has_new_head=False) is None
 
 
 def test_apply_trains_any_model_of_the_path_as_the_run_did(files: Path, tmp_path: Path) -> None:
-    run = open_run(files, confirm=0.4)
+    run = opened(files, confirm=0.4)
     trials = list(run.trials())
     run.publish(tmp_path / "result")
     for seq in (1, 2):
@@ -213,7 +214,7 @@ def test_apply_trains_any_model_of_the_path_as_the_run_did(files: Path, tmp_path
             stop=Stop(trials, seq),
             lessons=Lessons(DataSource(str(files / "train.jsonl")), make_settings(SETTINGS)),
         )
-        ended = open_run(files)
+        ended = opened(files)
         list(ended.trials(upto=seq))
         assert same(load_file(tmp_path / f"applied-{seq}" / "stock" / "model.safetensors"), weights_of(ended))
 
@@ -222,7 +223,7 @@ def test_rows_without_labels_train_by_the_teacher_alone_and_are_told_so(files: P
     unlabelled = write_rows(tmp_path / "texts.jsonl", [{"text": row["text"]} for row in tiny_rows(24, seed=3)])
 
     def opened(**settings: object) -> PruningRun:
-        return PruningRun.open(
+        return open_run(
             files / "checkpoint",
             DataSource(str(files / "validation.jsonl")),
             config=make_config("paper", {**PLAIN, "drop": 2}),
@@ -238,25 +239,25 @@ def test_rows_without_labels_train_by_the_teacher_alone_and_are_told_so(files: P
 
 @pytest.mark.parametrize("schedule", Schedule)
 def test_a_resumed_run_gives_the_same_weights(files: Path, tmp_path: Path, schedule: Schedule) -> None:
-    undisturbed = open_run(files, schedule=schedule)
+    undisturbed = opened(files, schedule=schedule)
     whole = list(undisturbed.trials())[:3]
-    resumed = open_run(files, schedule=schedule)
+    resumed = opened(files, schedule=schedule)
     trials = resumed.trials(replay=whole[:2], surroundings=Surroundings(tmp_path))
     assert timeless([next(trials) for _ in range(3)]) == timeless(whole)
-    again = open_run(files, schedule=schedule)
+    again = opened(files, schedule=schedule)
     assert timeless(list(again.trials(upto=2))) == timeless(whole)
     trials.close()
     assert same(weights_of(again), weights_of(resumed))
 
 
 def test_schedules_lead_to_different_models(files: Path) -> None:
-    losses = {schedule: list(open_run(files, schedule=schedule).trials(upto=1))[1].loss for schedule in Schedule}
+    losses = {schedule: list(opened(files, schedule=schedule).trials(upto=1))[1].loss for schedule in Schedule}
     assert len(set(losses.values())) == len(Schedule)
 
 
 @pytest.mark.parametrize("schedule", Schedule)
 def test_layers_that_the_user_freezes_are_never_trained(files: Path, schedule: Schedule) -> None:
-    run = PruningRun.open(
+    run = open_run(
         files / "checkpoint",
         DataSource(str(files / "validation.jsonl")),
         config=make_config("paper", {**PLAIN, "drop": 1, "schedule": schedule}),
@@ -273,7 +274,7 @@ def test_layers_that_the_user_freezes_are_never_trained(files: Path, schedule: S
 
 def test_shared_layers_are_only_dropped_at_once(files: Path) -> None:
     checkpoint = checkpoint_of(Case("albert", "classification"))
-    run = open_run(files)
+    run = opened(files)
     assert isinstance(run._repair, Training)
     with pytest.raises(ConfigError, match="share their weights, so none can be trained and then left out"):
         LayerOrigins(checkpoint, run._repair, Schedule.GRADUAL)

@@ -4,22 +4,26 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
+import axformer
 from axformer.config import RankConfig, make_config
+from axformer.config.rank import RANKING
 from axformer.data.encoding import UNLABELLED
 from axformer.errors import ConfigError
 from axformer.intake.dataset import DataSet
-from axformer.methods.rank.method import RANKING
 from axformer.model.compact import compact
 from axformer.plan.elements import parse
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial, Verdict
 from axformer.run import PruningRun
-from axformer.scores.scoring import score
-from tests.axformer.methods.test_any_method import CHECKPOINT, run_of
+from axformer.scores.importance import SCORES, Ranked, ScoreUnits
+from axformer.scores.measured import measure
+from tests.axformer.methods.test_any_method import CHECKPOINT, run_of, timeless
 from tests.family_cases import Case, checkpoint_of, data_of
+from tests.tiny_models import tiny_model, tiny_rows, tiny_tokenizer
 
 MASKED = Case("bert", "masked_lm")
 PLAIN = {"method": "rank", "confirm": 0.0, "within_points": None}
@@ -136,7 +140,7 @@ def test_language_models_are_judged_by_recall_at_1(relative: float) -> None:
 
     def recall(plan: Plan) -> float:
         small = compact(checkpoint.model, checkpoint.architecture, plan)
-        return score(small, checkpoint.task, data.samples).figures["accuracy"]
+        return measure(small, checkpoint.task, data.samples).figures["accuracy"]
 
     assert recall(Plan.full(checkpoint.dimensions)) == 1.0
     for trial in steps:
@@ -149,3 +153,56 @@ def test_a_language_model_has_no_points() -> None:
     config = make_config("paper", {"method": "rank"})
     with pytest.raises(ConfigError, match=r"use relative=0\.9, which goes by Recall@1"):
         PruningRun(checkpoint_of(MASKED), data_of(MASKED), None, config)
+
+
+@pytest.mark.parametrize("name", ["taylor", "l1"])
+def test_a_function_that_scores_as_a_built_in_score_gives_the_same_decisions(name: str) -> None:
+    wanted = trials_of(step=0.3, score=name)
+    run = run_of(make_config("paper", {**PLAIN, "step": 0.3, "score": "given"}))
+    run.score_by(lambda ranked: SCORES[name](ranked))
+    assert timeless(list(run.trials())) == timeless(wanted)
+
+
+def test_a_score_is_passed_in_as_a_function() -> None:
+    rows, seen = tiny_rows(30, pairs=True), []
+
+    def score(ranked: Ranked) -> list[np.ndarray]:
+        """Units leave by their numbers, the highest first."""
+        seen.append(ranked)
+        return [-np.arange(block.size(ranked.checkpoint.dimensions), dtype=float) for block in ranked.blocks]
+
+    result = axformer.prune(
+        *(tiny_model(), tiny_tokenizer(), rows),
+        **{**PLAIN, "step": 0.5, "until": 0.5, "accept_poor_model": True},
+        score=score,
+    )
+    assert seen
+    for layer in result.plan.layers:
+        assert list(layer.heads) == list(range(len(layer.heads)))
+        assert [start for start, _ in layer.neurons] == [0]
+
+
+@pytest.mark.parametrize(
+    ("found", "message"),
+    [
+        (lambda ranked: [np.ones(2)], "return one array for each of the"),
+        (
+            lambda ranked: [np.full(block.size(ranked.checkpoint.dimensions), np.nan) for block in ranked.blocks],
+            "finite",
+        ),
+    ],
+)
+def test_a_function_that_does_not_score_every_unit_is_refused(found: ScoreUnits, message: str) -> None:
+    run = run_of(make_config("paper", {**PLAIN, "score": "given"}))
+    run.score_by(found)
+    with pytest.raises(ConfigError, match=message):
+        list(run.trials())
+
+
+def test_a_score_goes_with_a_method_that_asks_for_one() -> None:
+    with pytest.raises(ConfigError, match="score=given takes a function"):
+        trials_of(score="given")
+    with pytest.raises(ConfigError, match="method=layers takes no function"):
+        run_of(make_config("paper", {"method": "layers", "drop": 1})).score_by(lambda ranked: [])
+    with pytest.raises(ConfigError, match="knob 'score' is of method=rank"):
+        axformer.prune(tiny_model(), tiny_tokenizer(), tiny_rows(9), score=lambda ranked: [])

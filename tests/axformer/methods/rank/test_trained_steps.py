@@ -15,9 +15,10 @@ from axformer.errors import ConfigError
 from axformer.model.masking import masked
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial
-from axformer.repair.settings import make_settings
 from axformer.run import PruningRun
 from axformer.surroundings import Surroundings
+from axformer.wire.finetuning import make_settings
+from tests.runs import open_run
 from tests.tiny_families import tiny_family_model, tiny_family_tokenizer
 from tests.tiny_models import save_tiny_checkpoint, tiny_rows, write_rows
 
@@ -35,7 +36,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def opened(files: Path, checkpoint: str = "checkpoint", *, has_train: bool = True, **knobs: Any) -> PruningRun:
-    return PruningRun.open(
+    return open_run(
         *(files / checkpoint, DataSource(str(files / "validation.jsonl"))),
         test=DataSource(str(files / "test.jsonl")),
         config=make_config("paper", {**KNOBS, **knobs}),

@@ -1,0 +1,221 @@
+"""A run: the one description of what is done to a model.
+
+The command, Python, the client, ``POST /v1/jobs``, the confined process and the result (``run.json``) all carry it.
+:meth:`Run.settled` resolves goal and preset, fills in defaults, and checks every rule between the fields, once.
+"""
+
+import json
+import shlex
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, Field, ValidationError
+
+from axformer.config import Preset, RunConfig, make_config, parse_knob, usual_preset
+from axformer.config.goals import config_for, parse_goal
+from axformer.config.nearest import or_all
+from axformer.errors import ConfigError, reason_of
+from axformer.wire.base import Schema, storable
+from axformer.wire.finetuning import FinetuneSettings, check_head, completed, defaults_of, refused_setting
+from axformer.wire.heads import NewHead
+from axformer.wire.references import CheckpointRef, DataRef, Reference
+
+GOAL_LENGTH = 40
+DATA = ("validation", "test", "calibrate", "train")
+"""The fields of a run that hold data."""
+IN_MEMORY = "memory"
+"""The reference to what was given as a Python object."""
+FormName = Literal["stock", "compact", "zeroed", "onnx", "onnx_int8"]
+"""The names of :data:`axformer.forms.kinds.KINDS`."""
+FORMS: tuple[FormName, ...] = FormName.__args__  # type: ignore[attr-defined]
+
+
+def usual_forms() -> list[FormName]:
+    """The default forms of a result: only the compact one, since others take minutes to make."""
+    return ["compact"]
+
+
+class Run(Schema):
+    """What to prune, with which data, and how; as a person writes it."""
+
+    checkpoint: CheckpointRef
+    validation: DataRef
+    """The data that decides what is removed."""
+    test: DataRef | None = None
+    """Held-out data: measured before and after, never used to decide."""
+    calibrate: DataRef | None = None
+    """Data that weights are fitted on, and the order of leaving is measured on, with a method that does so; without it the rows
+    that decide. It needs no labels, and those that it has are not looked at."""
+    train: DataRef | None = None
+    """Data to train the finished model on; without it there is no training."""
+    finetune: FinetuneSettings | None = None
+    """Training settings; only with ``train``. The report also has the figures before training."""
+    head: NewHead | None = None
+    """The new head that a base model gets, whose checkpoint has none or that of a language model. It needs ``train``: the model
+    is trained with it first, and that is the untouched model of the run, which lies in the result as ``untouched/``."""
+    goal: str | None = Field(default=None, max_length=GOAL_LENGTH)
+    """What you want, in the place of a preset: ``no-worse``, ``within-points=1``, ``speedup=2``, ``fewer-layers=1`` or
+    ``as-paper``."""
+    preset: Preset | None = None
+    """The preset that the knobs start from; without goal and preset ``robust``, or the one that belongs to the method of
+    ``config``."""
+    config: Annotated[dict[str, Any], AfterValidator(storable)] = Field(default_factory=dict)
+    """Knobs that differ from goal or preset; ``GET /v1/knobs`` lists them."""
+    forms: list[FormName] = Field(default_factory=usual_forms, min_length=1)
+    """Forms of the result. The compact one is always included, and the default. A form that cannot be made is listed with its
+    reason in the report, and the run still succeeds."""
+
+    def settled(self) -> "SettledRun":
+        """The run with goal, preset and defaults resolved, and every rule between its fields checked.
+
+        Raises:
+            ConfigError: something does not fit; its ``field`` names the field.
+        """
+        preset, config = self._chosen()
+        if self.calibrate is not None:
+            with _field("calibrate"):
+                config = config.calibrated()
+        return SettledRun(
+            run=Run(**{name: getattr(self, name) for name in self.model_fields_set & Run.model_fields.keys()}),
+            preset=preset,
+            config=config.model_dump(mode="json"),
+            finetune=self._training(config),
+            forms=[name for name in FORMS if name in self.forms or name in usual_forms()],
+        )
+
+    def _chosen(self) -> tuple[Preset, RunConfig]:
+        """The preset and the knobs that goal, preset and config ask for."""
+        if self.goal is None:
+            with _field("config"):
+                preset = self.preset or usual_preset(self.config)
+                return preset, make_config(preset, self.config)
+        with _field("goal"):
+            if self.preset is not None:
+                raise ConfigError(
+                    f"a goal has its own preset; leave goal '{self.goal}' or preset '{self.preset.value}' out"
+                )
+            goal = parse_goal(self.goal)
+        with _field("config"):
+            return config_for(goal, self.config)
+
+    def _training(self, config: RunConfig) -> FinetuneSettings | None:
+        """Every setting of the training; None without one."""
+        has_train = self.train is not None
+        config.check_training(has_train=has_train)
+        with _field("finetune"):
+            settings = completed(self.finetune, defaults_of(config.method, self.head))
+        if self.head is not None:
+            check_head(self.head, settings, has_train=has_train)
+        if not has_train and self.finetune is not None:
+            raise ConfigError(
+                "finetune says how to train, and train on what; give train too, or leave it out", "finetune"
+            )
+        return settings if has_train else None
+
+    def data(self) -> dict[str, DataRef]:
+        """The data that is given, by field."""
+        given = {part: getattr(self, part) for part in DATA}
+        return {part: reference for part, reference in given.items() if reference is not None}
+
+    def sources(self) -> dict[str, Reference]:
+        """The checkpoint and the data that is given, by field."""
+        return {"checkpoint": self.checkpoint, **self.data()}
+
+    def located(self, uris: Mapping[str, str]) -> Self:
+        """The same run with its checkpoint and data elsewhere, by field."""
+        sources = self.sources()
+        return self.model_copy(
+            update={part: sources[part].model_copy(update={"uri": uri}) for part, uri in uris.items()}
+        )
+
+    def given(self) -> dict[str, Any]:
+        """The run as JSON, as it was written: no field that was not given."""
+        return self.model_dump(mode="json", exclude_unset=True)
+
+
+class SettledRun(Schema):
+    """A run with everything that it means: no default is open any more."""
+
+    run: Run
+    """As it was written."""
+    preset: Preset
+    config: dict[str, Any]
+    """Every knob with its value."""
+    finetune: FinetuneSettings | None
+    """Every setting of the training; null without one."""
+    forms: list[FormName]
+
+    def located(self, uris: Mapping[str, str]) -> Self:
+        """The same run with its checkpoint and data elsewhere, by field."""
+        return self.model_copy(update={"run": self.run.located(uris)})
+
+    def stored(self) -> dict[str, Any]:
+        """The settled run as JSON, with the run as it was written."""
+        return self.model_dump(mode="json") | {"run": self.run.given()}
+
+    @property
+    def knobs(self) -> RunConfig:
+        """The knobs.
+
+        Raises:
+            ConfigError: they are of an earlier version and mean nothing any more.
+        """
+        return make_config(self.preset, self.config)
+
+
+@contextmanager
+def _field(name: str) -> Iterator[None]:
+    """Let an error say which field of the run is wrong."""
+    try:
+        yield
+    except ConfigError as error:
+        raise ConfigError(str(error), name) from None
+
+
+def read_run(fields: Mapping[str, Any]) -> Run:
+    """Make a run from its fields; those that are None are left out.
+
+    Raises:
+        ConfigError: a field is unknown or cannot be read; its ``field`` names it.
+    """
+    try:
+        return Run.model_validate({name: value for name, value in fields.items() if value is not None})
+    except ValidationError as error:
+        first = error.errors()[0]
+        field, *rest = map(str, first["loc"])
+        if first["type"] == "extra_forbidden" and not rest:
+            raise ConfigError(f"{field} is no part of a run; {or_all(field, Run.model_fields)}", field) from None
+        if field == "finetune" and rest:
+            raise ConfigError(refused_setting(first), field) from None
+        raise ConfigError(f"{'.'.join((field, *rest))}: {reason_of(first)}", field) from None
+
+
+def command(run: Run, output: str = "DIR") -> str:
+    """The command that repeats a run."""
+    words = ["axformer", "prune", run.checkpoint.uri, "--data", run.validation.uri]
+    for part in DATA[1:]:
+        if (reference := getattr(run, part)) is not None:
+            words += [f"--{part}", reference.uri]
+    columns = {} if run.validation.columns is None else run.validation.columns.model_dump(exclude_defaults=True)
+    if columns:
+        words += ["--columns", ",".join(f"{ours}={theirs}" for ours, theirs in columns.items())]
+    if run.head is not None:
+        words += ["--head", str(run.head)]
+    if run.goal is not None:
+        words += ["--goal", run.goal]
+    if run.preset is not None:
+        words += ["--preset", run.preset.value]
+    for name, value in run.config.items():
+        words += ["--set", f"{name}={_word(value)}"]
+    settings = {} if run.finetune is None else run.finetune.model_dump(mode="json", exclude_unset=True)
+    for name, value in settings.items():
+        words += ["--finetune", f"{name}={_word(value)}"]
+    if "forms" in run.model_fields_set:
+        words += ["--forms", ",".join(run.forms)]
+    return shlex.join([*words, "--output", output]).encode(errors="replace").decode()
+
+
+def _word(value: Any) -> str:
+    """A value as :func:`axformer.config.parse_knob` reads it."""
+    return value if isinstance(value, str) and parse_knob(f"x={value}")[1] == value else json.dumps(value)

@@ -1,0 +1,161 @@
+"""Ranked pruning beside the pass and compression: a checkpoint, and one way to smaller models.
+
+All ways with one seed come first, then the curves of head importance, then what a pass inspects first, then more seeds, and
+last the curves of the larger model.
+"""
+
+from collections.abc import Mapping, Sequence
+from statistics import mean
+
+from axformer.drawing.lines import Line, Lines, lines_chart
+from benchmarks.checkpoints import checkpoint_named
+from benchmarks.finetune import BASE, LARGE_BASE
+from benchmarks.harness import Arm, Cell, Content, Grid
+from benchmarks.prune import by_prune, first_metric
+from benchmarks.tables import NONE, change, grouped, points, spread, table, where, words
+
+_SETS, _CURVE_SETS = ("rte", "stsb", "sst2"), ("stsb", "sst2")
+_CHOICE = {"confirm": 0.4, "within_points": 1.0}
+"""How the certified model is chosen, the same for all ways."""
+_WAYS: Mapping[str, Arm] = {
+    "l1": Arm({"method": "rank", "score": "l1", **_CHOICE}, title="L1"),
+    "magnitude": Arm({"method": "rank", "score": "magnitude", **_CHOICE}, title="magnitude"),
+    "taylor": Arm({"method": "rank", "score": "taylor", **_CHOICE}, title="Taylor"),
+    "taylor-trained": Arm(
+        {"method": "rank", "score": "taylor", "finetune_each": 1, **_CHOICE},
+        title="Taylor, trained after each step",
+        parts=("train",),
+        finetune={"bf16": True},
+    ),
+    "pass": Arm({"confirm": 0.4}, "robust", "the pass (`robust`)"),
+    "compress": Arm({"method": "compress", **_CHOICE}, title="compression"),
+}
+"""The counterparts of Table IV of the AxFormer paper."""
+_CURVE = {"method": "rank", "units": "heads", "step": 0.1, "until": 0.9, "reestimate": False}
+_CURVES = {
+    f"heads-{norm}": Arm({**_CURVE, "normalisation": norm, "confirm": 0.0, "within_points": None}, title=norm)
+    for norm in ("none", "l1", "l2")
+}
+"""The curves of head importance by normalisation, Figure 1 of *Why Can You Lay Off Heads?*."""
+_ORDERS = {
+    "order-advised": Arm({"confirm": 0.4}, "robust", "as the paper advises for the task (Table VII)"),
+    "order-importance": Arm({"order": "importance", "confirm": 0.4}, "robust", "least important block first"),
+    "groups-ranked": Arm(
+        {"neuron_groups": "ranked", "confirm": 0.4}, "robust", "as advised, neurons in groups of similar importance"
+    ),
+}
+"""What a pass inspects first; the page says in words what came of it."""
+ARMS: Mapping[str, Arm] = {**_WAYS, **_CURVES, **_ORDERS}
+GRID = Grid(
+    "rank",
+    ARMS,
+    [
+        *(Cell(checkpoint_named(name).seeded(0), way) for name in _SETS for way in _WAYS),
+        *(Cell(checkpoint_named(name).seeded(0), curve) for name in _CURVE_SETS for curve in _CURVES),
+        *(Cell(checkpoint_named(name).seeded(0), order) for name in _SETS for order in _ORDERS),
+        *(
+            Cell(checkpoint_named(name).seeded(seed), arm)
+            for seed in (1, 2)
+            for arms, sets in ((_WAYS, _SETS), (_CURVES, _CURVE_SETS))
+            for name in sets
+            for arm in arms
+        ),
+        *(Cell(checkpoint_named(name).seeded(0, LARGE_BASE), curve) for name in _CURVE_SETS for curve in _CURVES),
+    ],
+    by_prune(first_metric),
+)
+_SPEEDS = (1.25, 1.5, 2.0, 3.0)
+"""Times fewer operations at which ways are compared."""
+_NEARLY = 0.99
+"""A model counts as so fast at this share of the speed, since steps of 5 % end at 1.2499 times."""
+_DRAWN = ("compress", "taylor", "magnitude", "l1")
+"""The ways with a model for every speed."""
+_MOST_DRAWN = 3.5
+"""Pictures end at this many times fewer operations."""
+
+
+def _best(cell: Content) -> Content:
+    """The smaller model with the best figure on held-out rows; the untouched model if there is no smaller one."""
+    path: list[Content] = cell["report"]["path"]
+    return max(path[1:] or path, key=lambda point: points(cell, point))
+
+
+def by_way(cells: Sequence[Content]) -> str:
+    """The best model of each way, and its operations."""
+    rows = []
+    for data in _SETS:
+        of_set = [cell for cell in where(cells, data=data) if cell["arm"] in _WAYS]
+        untouched = {cell["seed"]: points(cell, cell["report"]["path"][0]) for cell in of_set}
+        metric = words(of_set[0]["metric"])
+        rows.append([data, f"none ({metric})", str(len(untouched)), spread(list(untouched.values()), ".2f"), NONE])
+        for name, way in _WAYS.items():
+            if group := where(of_set, arm=name):
+                best = [(cell, _best(cell)) for cell in group]
+                speed = mean(point["estimated_speedup"] for _, point in best)
+                figures = [spread([points(cell, point) for cell, point in best], ".2f"), f"{speed:.2f}x"]
+                rows.append([data, way.title, str(len(group)), *figures])
+    return table(["set", "way", "seeds", "best on the path", "fewer operations"], rows)
+
+
+def certificates(cells: Sequence[Content]) -> str:
+    """How often a certificate was had, and from how many rows: a sentence."""
+    found = [one for cell in cells if (one := cell["report"]["certificate"]) is not None]
+    rows = sorted({certificate["rows"] for certificate in found})
+    had = sum(certificate["passed"] > 0 for certificate in found)
+    told = " or ".join(map(str, rows))
+    return f"A smaller model was certified within a point in {had} of {len(found)} runs, with {told} confirming rows."
+
+
+def at_the_same_cost(cells: Sequence[Content]) -> str:
+    """The change in points of the first model with so many times fewer operations."""
+    rows = []
+    for data in _SETS:
+        for name, way in _WAYS.items():
+            group = where(cells, data=data, arm=name)
+            figures = [spread(_changes_at(group, speed)) for speed in _SPEEDS]
+            if any(figure != NONE for figure in figures):
+                rows.append([data, way.title, str(len(group)), *figures])
+    return table(["set", "way", "seeds", *(f"{speed:g}x" for speed in _SPEEDS)], rows)
+
+
+def _changes_at(group: Sequence[Content], speed: float) -> list[float]:
+    fast = [
+        [point for point in cell["report"]["path"] if point["estimated_speedup"] >= _NEARLY * speed] for cell in group
+    ]
+    return [change(cell, path[0]) for cell, path in zip(group, fast, strict=True) if path]
+
+
+def heads(cells: Sequence[Content]) -> str:
+    """The metric as a share of the untouched model's, by the share of the heads that have left."""
+    rows = []
+    curves = [cell for cell in cells if cell["arm"] in _CURVES]
+    for model, data in sorted(grouped(curves, "model", "data")):
+        for name, curve in _CURVES.items():
+            group = where(curves, model=model, data=data, arm=name)
+            figures = [spread([_relative(cell, step) for cell in group], ".2f") for step in (5, 7, 9)]
+            rows.append([data, model, curve.title, *figures])
+    return table(["set", "model", "normalisation", *(f"{share:.0%}" for share in (0.5, 0.7, 0.9))], rows)
+
+
+def _relative(cell: Content, step: int) -> float:
+    path = cell["report"]["path"]
+    return points(cell, path[step]) / points(cell, path[0])
+
+
+def pictures(cells: Sequence[Content]) -> dict[str, str]:
+    """What speed costs by way, of the first seed: SVG by name."""
+    drawn = {}
+    for data in _SETS:
+        by_arm = {cell["arm"]: cell for cell in where(cells, data=data, seed=0, model=BASE)}
+        metric = words(by_arm[_DRAWN[0]]["metric"])
+        about = [f"{data}, MiniLM, held-out rows, one seed"]
+        lines = [_line(by_arm[way]) for way in _DRAWN]
+        axes = ("times fewer operations", f"change of {metric}, points")
+        chart = Lines(f"rank-{data}", "What speed costs, by way", about, *axes, lines, form="+.2f")
+        drawn[f"rank-{data}"] = lines_chart(chart)
+    return drawn
+
+
+def _line(cell: Content) -> Line:
+    path = [point for point in cell["report"]["path"] if point["estimated_speedup"] <= _MOST_DRAWN]
+    return Line(_WAYS[cell["arm"]].title, [(point["estimated_speedup"], change(cell, point)) for point in path])

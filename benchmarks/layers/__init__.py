@@ -1,1 +1,0 @@
-"""What dropping layers costs on public sets; see :mod:`benchmarks.layers.__main__`."""

@@ -1,1 +1,0 @@
-"""Ranked pruning beside the pass and compression on public sets; see :mod:`benchmarks.rank.__main__`."""

@@ -1,0 +1,173 @@
+"""The generated pages say what the cells say, from their files alone."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import torch
+from transformers import AutoModel, BertConfig, MPNetConfig
+
+from axformer.reporting.findings import OPTIMISM, Optimism
+from benchmarks.grids import compress, evidence, forms, rank
+from benchmarks.harness import Content, read_cells
+from benchmarks.pages import DOCUMENTS, PAGES, page, pictures
+from benchmarks.tables import spread
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_what_its_cells_give(name: str) -> None:
+    text = (DOCUMENTS / f"{name}.md").read_text(encoding="utf-8")
+    assert text == page(name), "run `python -m benchmarks page`"
+    for part in text.split("\n\n"):
+        lines = part.splitlines()
+        if lines[0].startswith("|"):
+            assert len({line.count("|") for line in lines}) == 1, "every row has as many cells as its head"
+
+
+def test_pictures_are_what_the_cells_give() -> None:
+    for name, text in pictures().items():
+        assert (DOCUMENTS / "images" / f"{name}.svg").read_text(encoding="utf-8") == text
+
+
+def test_reports_say_how_far_validation_figures_were_off_in_this_evidence() -> None:
+    same = [cell for cell in evidence.compared(read_cells("evidence")) if cell["arm"] == "paper"]
+    promised, held = evidence.promised_and_held(same)
+    assert Optimism(len(same), round(promised, 3), round(held, 3)) == OPTIMISM
+
+
+def test_cells_that_do_not_tell_the_encoder_are_of_models_whose_encoder_is_known() -> None:
+    for name, config in (
+        ("minilm", BertConfig(hidden_size=384, num_hidden_layers=6, num_attention_heads=12, intermediate_size=1536)),
+        ("mpnet-base", MPNetConfig()),
+    ):
+        with torch.device("meta"):
+            layers = AutoModel.from_config(config).encoder.layer
+        assert sum(one.numel() for one in layers.parameters()) == evidence.ENCODERS[name]
+    assert {cell["model"] for cell in read_cells("evidence")} == set(evidence.ENCODERS)
+
+
+def pass_cell(arm: str, seed: int, change: float, model: str = "minilm") -> dict[str, Any]:
+    """A cell of a pass whose held-out loss and accuracy changed by so much, from 1.0 and 0.5."""
+    difference = {"value": change, "interval": [change - 0.1, change + 0.1]}
+    base = {"validation": {"loss": 1.0}, "test": {"loss": 1.0, "accuracy": 0.5}, "parameters": 100}
+    report = {
+        "base": base | {"encoder_parameters": 50},
+        "pruned": base | {"test": {"loss": 1 + change, "accuracy": 0.5 + change}, "parameters": 90},
+        "task": "classification",
+        "comparison": {
+            "validation": {"differences": {"loss": {"value": -0.2, "interval": [-0.3, -0.1]}}},
+            "test": {"differences": {"loss": difference, "accuracy": difference}, "mcnemar": None},
+        },
+        "config": {"within_points": 2.0},
+        "data": {"confirming": {"rows": 10}},
+        "estimated_speedup": 1.25,
+    }
+    about = {"cell": f"rte-{model}-s{seed}-{arm}", "data": "rte", "model": model, "seed": seed, "arm": arm}
+    return about | {"metric": "accuracy", "checkpoint": "0f", "report": report}
+
+
+def rows_of(table: str) -> list[list[str]]:
+    """The cells of a table without its head."""
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
+
+
+def test_seeds_are_put_together_with_their_spread_and_optimism_is_the_difference() -> None:
+    cells = [pass_cell("paper", 0, 0.3), pass_cell("paper", 1, 0.1), pass_cell("published", 0, -0.2)]
+    assert spread([0.3, 0.1], "+.4f") == "+0.2000 ± 0.1414"
+    (row,) = rows_of(evidence.by_set([*cells, pass_cell("robust", 0, 0.0)]))
+    assert row[3:] == ["2", "+20.00 ± 14.14 (1 worse)", "20.0%", "-20.00", "20.0%", "+0.00", "20.0%"]
+    assert rows_of(evidence.optimism(cells)) == [
+        ["`paper`", "2", "-20.0%", "+20.0%", "0", "1", "1", "20.0%"],
+        ["`published`", "1", "-20.0%", "-20.0%", "1", "0", "0", "20.0%"],
+    ]
+
+
+def test_the_variance_of_the_seeds_is_that_before_and_after_the_pass() -> None:
+    cells = [pass_cell("paper", seed, change) for seed, change in enumerate((0.0, 0.04))]
+    before, after = rows_of(evidence.seeds(cells))[2:]
+    assert before[1:] == ["before", "1", "2", "0.00", "0.00", "50.00", "50.00"]
+    assert after[1:] == ["after", "1", "2", "8.00", "8.00", "54.00", "50.00"]
+
+
+def test_the_encoder_of_an_unknown_model_is_not_guessed() -> None:
+    cell = pass_cell("paper", 0, 0.1, model="another")
+    cell["report"]["base"].pop("encoder_parameters")
+    assert evidence.removed([cell]) == "–"
+
+
+@pytest.mark.parametrize(("change", "word"), [(-0.01, "kept"), (-0.02, "kept"), (-0.05, "perhaps"), (-0.13, "broken")])
+def test_a_promise_of_points_is_held_to_the_held_out_rows(change: float, word: str) -> None:
+    (row,) = rows_of(evidence.traded([pass_cell("two-points", 0, change)]))
+    assert (row[0], row[4]) == ("rte-minilm-s0", word)
+
+
+def path_cell(arm: str, seed: int, path: Sequence[tuple[float, float]], kept: int = 0, **more: Any) -> dict[str, Any]:
+    """A cell with these models: times fewer operations, and accuracy on held-out rows."""
+    points = [
+        {
+            "element": f"encoder.{budget:g}" if index else None,
+            "estimated_speedup": speed,
+            "encoder_parameters": 1000 / speed,
+            "test": {"accuracy": value},
+            "kept": index == kept,
+        }
+        for (index, (speed, value)), budget in zip(enumerate(path), (1.0, *compress.BUDGETS), strict=False)
+    ]
+    change = path[kept][1] - path[0][1]
+    difference = {"value": change, "interval": [change - 0.005, change + 0.005]}
+    certificate = {"points": 1.0, "test": "exact", "asymptotic": False, "rows": 10 + seed, "passed": seed}
+    report = {"path": points, "certificate": certificate, "seconds": 60.0}
+    report |= {"comparison": {"test": {"differences": {"accuracy": difference}}}}
+    about = {"cell": f"sst2-{seed}-{arm}", "data": "sst2", "model": "minilm", "arm": arm, "seed": seed}
+    return about | {"metric": "accuracy", "checkpoint": "0f", "report": report} | more
+
+
+def test_budgets_are_put_together_over_seeds_and_held_to_the_targets() -> None:
+    models = [[(1.0, 0.8), (1.25, 0.8), (1.5, 0.8), (2.0, 0.8 - lost), (3.0, 0.78)] for lost in (0.01, 0.02)]
+    cells = [path_cell("compress", seed, path) for seed, path in enumerate(models)]
+    assert rows_of(compress.by_set(cells))[0][4:] == ["+0.00 ± 0.00", "+0.00 ± 0.00", "-1.50 ± 0.71", "-2.00 ± 0.00"]
+    over = rows_of(compress.over_sets(cells))
+    assert [row[4] for row in over] == ["–", "at most 0.5 lost: met", "at most 1 lost: **missed**", "–"]
+    assert over[2][5:] == ["50%", "2.00x"]
+
+
+@pytest.mark.parametrize(
+    ("kept", "lost", "expected"),
+    [
+        (0, 0.03, ["0", "–", "0", "0"]),
+        (4, 0.003, ["1", "1 at 0.35", "0", "0"]),
+        (4, 0.012, ["1", "1 at 0.35", "1", "0"]),
+        (4, 0.03, ["1", "1 at 0.35", "1", "1"]),
+    ],
+)
+def test_certificates_are_held_to_the_held_out_rows(kept: int, lost: float, expected: list[str]) -> None:
+    path = [(1.0, 0.8), (1.25, 0.8), (1.5, 0.8), (2.0, 0.8), (3.0, 0.8 - lost)]
+    (row,) = rows_of(compress.certified([path_cell("compress", 0, path, kept)]))
+    assert row == ["1", "exact", "1", *expected]
+
+
+def test_a_variant_on_another_checkpoint_is_marked() -> None:
+    path = [(1.0, 0.8), (1.25, 0.7)]
+    cells = [path_cell(arm, 0, path, checkpoint=digest) for arm, digest in (("compress", "one"), ("contiguous", "two"))]
+    assert [row[1] for row in rows_of(compress.variants(cells))] == ["compress", "contiguous order†"]
+
+
+def test_ways_are_compared_at_the_same_number_of_operations(monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = [
+        path_cell("l1", 0, [(1.0, 0.8), (1.249, 0.7), (1.5, 0.6)]),
+        path_cell("l1", 1, [(1.0, 0.9), (1.3, 0.7), (2.5, 0.6)]),
+        path_cell("pass", 0, [(1.0, 0.8), (1.01, 0.8)]),
+    ]
+    (row,) = rows_of(rank.at_the_same_cost(cells))
+    assert row == ["sst2", "L1", "2", "-15.00 ± 7.07", "-25.00 ± 7.07", "-30.00", "–"]
+    assert "certified within a point in 1 of 3 runs, with 10 or 11 confirming rows" in rank.certificates(cells)
+
+
+def test_forms_are_told_by_the_untouched_model() -> None:
+    def form(name: str, milliseconds: float) -> Content:
+        speed = [{"length": None, "batch": batch, "p50_ms": batch * milliseconds} for batch in (1, 32)]
+        return {"name": name, "made": True, "bytes": 2e6, "speed": speed, "validation": {"accuracy": 0.5}}
+
+    report = {"base_form": form("base", 8.0), "forms": [form("onnx", 2.0), {"name": "zeroed", "made": False}]}
+    (_, row) = rows_of(forms.by_form([{"cell": "sst2-paper", "metric": "accuracy", "report": report}]))
+    assert row == ["sst2-paper", "onnx", "2.0", "2.0", "4.00x", "64.0", "4.00x", "0.5000"]

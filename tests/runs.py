@@ -1,0 +1,47 @@
+"""Opens runs over files in tests, by their parts."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from axformer.config import Preset, RunConfig
+from axformer.data.source import DataSource
+from axformer.run import PruningRun
+from axformer.surroundings import Surroundings
+from axformer.wire.finetuning import FinetuneSettings
+from axformer.wire.heads import NewHead
+from axformer.wire.run import SettledRun, read_run
+
+
+def run_of(
+    checkpoint: str | Path,
+    validation: DataSource,
+    *,
+    config: RunConfig | None = None,
+    finetune: FinetuneSettings | None = None,
+    head: NewHead | None = None,
+    **data: DataSource | None,
+) -> SettledRun:
+    """A run with these knobs; without any those of the preset ``paper``."""
+    sources = {part: None if source is None else _reference(source) for part, source in data.items()}
+    knobs = {} if config is None else config.model_dump(mode="json", exclude_unset=True) | {"method": config.method}
+    fields = {"checkpoint": str(checkpoint), "validation": _reference(validation), **sources}
+    return read_run(fields | {"finetune": finetune, "head": head, "preset": Preset.PAPER, "config": knobs}).settled()
+
+
+def _reference(source: DataSource) -> dict[str, Any]:
+    return {"uri": str(source.path), "columns": source.columns}
+
+
+def open_run(
+    checkpoint: str | Path,
+    validation: DataSource,
+    *,
+    device: str = "cpu",
+    names: Mapping[str, str] | None = None,
+    surroundings: Surroundings | None = None,
+    **parts: Any,
+) -> PruningRun:
+    """Open such a run."""
+    settled = run_of(checkpoint, validation, **parts)
+    return PruningRun.open(settled, device=device, names=names, surroundings=surroundings)
