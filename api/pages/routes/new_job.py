@@ -120,7 +120,7 @@ def get_model(
 
 
 @dataclass(frozen=True)
-class CheckedForm:
+class CheckedJob:
     """What a check has found; the service would accept the job."""
 
     inputs: Sequence[Seen]
@@ -133,7 +133,7 @@ class CheckedForm:
         return any(one.is_wrong for one in self.inputs)
 
 
-def _check(resources: Resources, storage: Storage, visitor: Visitor, body: JobCreate) -> CheckedForm:
+def _check(resources: Resources, storage: Storage, visitor: Visitor, body: JobCreate) -> CheckedJob:
     """Post the job and roll the transaction back; then look at its inputs."""
     team_id = visitor.caller.team_id
     with resources.sessions() as session:
@@ -142,7 +142,7 @@ def _check(resources: Resources, storage: Storage, visitor: Visitor, body: JobCr
         session.rollback()
     with session_scope(resources.reading_sessions) as session:
         inputs = look_at_inputs(session, storage, resources.settings, team_id, body, config)
-    return CheckedForm(inputs, resources.queue_views.get().typical.get(work))
+    return CheckedJob(inputs, resources.queue_views.get().typical.get(work))
 
 
 def _names(resources: Resources, storage: Storage, visitor: Visitor, form: JobForm) -> dict[str, str]:
@@ -201,7 +201,7 @@ def _page(
     visitor: Visitor,
     form: JobForm,
     *,
-    checked: CheckedForm | None = None,
+    checked: CheckedJob | None = None,
     names: Mapping[str, str] | None = None,
     like: Job | None = None,
     left_out: Sequence[str] = (),
