@@ -183,6 +183,8 @@ class JobRead(Schema):
     kind: KindWord = JobKind.PASS
     """What is done: ``pass`` prunes a model, ``export`` hands out a model on the path of another job, ``analysis`` reports on a
     model that stays as it is."""
+    group: None = None
+    """Always null; clients of before 0.2 cannot do without it."""
     exported_from: str | None
     """Of an export: the job on whose path its model lies."""
     upto: int | None
