@@ -6,7 +6,7 @@
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 """The version of library, commands and service alike; the package is built with it."""
 __all__ = ["analyze", "load", "load_features", "prune"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from axformer.analysis.advice import PLACEHOLDER, Given, has_points
 from axformer.analysis.drift import check_comparable
-from axformer.analysis.inputs import Inputs, Wanted, reports_of
+from axformer.analysis.inputs import AnalysisInputs, WantedReports, reports_of
 from axformer.analysis.making import Making, bounded, study_of
 from axformer.analysis.study import Study
 from axformer.artifact import new_directory, write_texts
@@ -38,7 +38,7 @@ _IN_MEMORY = Given("CHECKPOINT", "DATA")
 
 def open_analysis(
     given: Given, source: DataSource, train: DataSource | None, against: str | None, device: str
-) -> Inputs:
+) -> AnalysisInputs:
     """Load a checkpoint, its data, and the other model.
 
     Raises:
@@ -56,10 +56,10 @@ def open_analysis(
     references = {"checkpoint": given.checkpoint, "data": given.data, "train": given.train, "against": against}
     given = replace(given, has_points=has_points(checkpoint.task))
     names = {part: shown_name(reference) for part, reference in references.items() if reference is not None}
-    return Inputs(checkpoint, data, more, other, config, given, names)
+    return AnalysisInputs(checkpoint, data, more, other, config, given, names)
 
 
-def carry_out(inputs: Inputs, wanted: Wanted, surroundings: Surroundings | None = None) -> Analysis:
+def carry_out(inputs: AnalysisInputs, wanted: WantedReports, surroundings: Surroundings | None = None) -> Analysis:
     """Make the reports.
 
     Args:
@@ -133,15 +133,17 @@ def analyze(
     prepared = prepare(measured, checkpoint, config)
     more = None if train is None else prepare_like(prepared, _rows(train), checkpoint, config)
     given = replace(_IN_MEMORY, train=None if train is None else PLACEHOLDER, has_points=has_points(checkpoint.task))
-    inputs = Inputs(checkpoint, prepared, more, None, config, given, {"data": prepared.rows.source})
-    return carry_out(inputs, Wanted(reports, rows, seed))
+    inputs = AnalysisInputs(checkpoint, prepared, more, None, config, given, {"data": prepared.rows.source})
+    return carry_out(inputs, WantedReports(reports, rows, seed))
 
 
 def _rows(data: str | Path | Rows | Records) -> Rows:
     return read_rows(str(data)) if isinstance(data, str | Path) else data if isinstance(data, Rows) else rows_of(data)
 
 
-def analysis_of(study: Study, inputs: Inputs, reports: Reports, notes: Sequence[str], seconds: float) -> Analysis:
+def analysis_of(
+    study: Study, inputs: AnalysisInputs, reports: Reports, notes: Sequence[str], seconds: float
+) -> Analysis:
     """The finished analysis, which took so many seconds."""
     checkpoint, sizes = study.checkpoint, study.checkpoint.dimensions
     used = {"data": study.data, "train": study.train}

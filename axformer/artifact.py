@@ -15,11 +15,12 @@ from axformer.model.compact import MODEL_TYPE_PREFIX, compact_model_class, regis
 MODEL_DIRECTORY = "model"
 
 
-def load(path: str | Path) -> Any:
+def load(path: str | Path, device: str = "cpu") -> Any:
     """Load a compact model, in evaluation mode.
 
     Args:
         path: the ``model`` directory that a pass wrote, or the directory that holds it.
+        device: where the model shall be.
 
     Raises:
         ArtifactError: there is no compact model, or it is damaged.
@@ -34,7 +35,7 @@ def load(path: str | Path) -> Any:
         model = model_class.from_pretrained(directory, local_files_only=True, use_safetensors=True)
     except Exception as error:
         raise ArtifactError(f"'{path}' holds no compact model that loads: {error}") from error
-    return model.eval()
+    return model.to(device).eval()
 
 
 def _class_of(directory: Path) -> Any:

@@ -2,8 +2,8 @@
 
 import tempfile
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +12,16 @@ import torch
 from torch import Tensor
 
 from axformer.analysis.advice import can_drop
-from axformer.analysis.bounds import Bounds
+from axformer.analysis.bounds import ReportBounds
 from axformer.analysis.features import Selection, select
-from axformer.analysis.inputs import Inputs
-from axformer.analysis.labels import can_probe, figures_of_scores
+from axformer.analysis.inputs import AnalysisInputs
+from axformer.analysis.labels import can_probe
 from axformer.analysis.making import bounded, study_of
 from axformer.analysis.redundancy import dimension_id, features_of
 from axformer.analysis.study import Study
 from axformer.analyzing import analysis_of, texts_of
 from axformer.artifact import new_directory, write_texts
-from axformer.data.batches import Samples
+from axformer.data.batches import Batch, Samples
 from axformer.errors import ConfigError
 from axformer.forms.agreement import compare_outputs
 from axformer.forms.features import (
@@ -41,6 +41,8 @@ from axformer.intake.checkpoint import Checkpoint
 from axformer.model.compact import compact
 from axformer.plan.plan import Plan
 from axformer.reporting.form_reports import stock_attention_in
+from axformer.reporting.speed import Effort, take_turns
+from axformer.scores.measured import measure, measure_together
 from axformer.surroundings import Surroundings
 from axformer.wire.analysis import Reports
 from axformer.wire.features import FeaturesFile, Speed
@@ -54,7 +56,7 @@ _TIMED = 10
 
 
 def make_features(
-    inputs: Inputs,
+    inputs: AnalysisInputs,
     output: Path,
     *,
     rows: int | None = None,
@@ -84,7 +86,7 @@ def make_features(
             "rows; give --train, and a model for classification, tagging or regression"
         )
     with tempfile.TemporaryDirectory(prefix="axformer-features-") as scratch:
-        study = study_of(inputs, Bounds(rows=rows or ROWS), seed, Path(scratch), surroundings or Surroundings())
+        study = study_of(inputs, ReportBounds(rows=rows or ROWS), seed, Path(scratch), surroundings or Surroundings())
         selection = select(study)
         report = features_of(study, selection, began, inputs.given)
         reports = Reports(features=report)
@@ -177,35 +179,30 @@ def _facts(cut: _Cut, study: Study) -> FeaturesFile:
     )
 
 
-@torch.inference_mode()
 def _metric(model: FeatureModel, study: Study) -> float:
     """The metric of a feature model on the rows that measure."""
     data, task = study.data, study.checkpoint.task
-    rows: list[Any] = [None] * len(data.states.counts)
-    for batch in data.data.samples.batches:
-        logits = model(**batch.inputs).logits
-        scores = logits if task.pooled else data.positions.read(batch, logits)
-        counts = data.positions.counts(batch)
-        for row, part in zip(batch.rows.tolist(), scores.split(counts), strict=True):
-            rows[row] = part.numpy()
-    return figures_of_scores(task, data.data.samples.encoded, data.states.counts, np.concatenate(rows))[study.metric]
+    samples = data.data.samples
+    if task.pooled:
+        return measure(model, task, samples).figures[study.metric]
+    tags: list[Any] = [None] * len(data.states.counts)
+
+    def see(_: str, output: Any, batch: Batch) -> None:
+        """Take the answers where the classifier reads words, which is not where the task does."""
+        answers = data.positions.read(batch, output.logits).argmax(dim=-1)
+        for row, words in zip(batch.rows.tolist(), torch.split(answers, data.positions.counts(batch)), strict=True):
+            tags[row] = words.tolist()
+
+    measure_together({"features": model}, task, samples, see)
+    return task.metrics(task.statistics(tags, samples.encoded))[study.metric]
 
 
 def _speed(checkpoint: Checkpoint, model: FeatureModel, samples: Samples) -> Speed:
-    """Milliseconds of a row in both models."""
-    with stock_attention_in(checkpoint.model):
-        whole = _milliseconds(lambda batch: checkpoint.model(**batch.inputs), samples)
-    return Speed(whole=whole, kept=_milliseconds(lambda batch: model(**batch.inputs), samples))
-
-
-@torch.inference_mode()
-def _milliseconds(run: Callable[[Any], Any], samples: Samples) -> float:
-    """The median over some batches spread over all lengths, each run once before."""
+    """Milliseconds of a row in both models: the median over some batches spread over all lengths."""
     batches = samples.batches[:: max(1, len(samples.batches) // _TIMED)]
-    run(batches[0])
-    times = []
-    for batch in batches:
-        began = time.perf_counter()
-        run(batch)
-        times.append((time.perf_counter() - began) / len(batch.rows))
-    return float(1000 * np.median(times))
+    effort = Effort(least=len(batches), most=len(batches), seconds=inf, warm_ups=1)
+    with stock_attention_in(checkpoint.model):
+        taken = take_turns([checkpoint.model, model], [batch.inputs for batch in batches], effort)
+    rows = np.array([len(batch.rows) for batch in batches])
+    whole, kept = (float(1000 * np.median(np.array(seconds) / rows)) for seconds in taken)
+    return Speed(whole=whole, kept=kept)

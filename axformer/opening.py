@@ -12,7 +12,7 @@ from axformer.data.reading import read_rows
 from axformer.data.rows import Rows
 from axformer.data.source import DataSource
 from axformer.errors import ConfigError, DataError
-from axformer.evaluation.low_precision import advice, gain_in_rate, low_precision
+from axformer.evaluation.low_precision import gain_in_rate, low_precision
 from axformer.intake.checkpoint import Checkpoint, load_checkpoint
 from axformer.intake.dataset import DataSet, encode_like, prepare, prepare_calibration, prepare_inputs, prepare_like
 from axformer.intake.likeness import figures_of, unlike
@@ -164,16 +164,14 @@ def _encoded(
     return for_teacher(inputs, checkpoint.tokenizer)
 
 
-def check_fits(config: RunConfig, checkpoint: Checkpoint, shards: int, repair: Repair | None) -> None:
-    """Check that a run with these knobs, this number of processes and this repair is possible.
+def check_fits(config: RunConfig, checkpoint: Checkpoint, repair: Repair | None) -> None:
+    """Check that a run with these knobs and this repair is possible.
 
     Raises:
-        ConfigError: a knob does not go with the checkpoint, with another knob, with the number of processes or with the repair.
+        ConfigError: a knob does not go with the checkpoint, with another knob or with the repair.
     """
     architecture = checkpoint.architecture
     config.check_training(has_train=repair is not None)
-    if shards < 1:
-        raise ConfigError(f"shards={shards}: a pass needs at least 1 process")
     if config.within_points is not None and checkpoint.task.name in (
         CausalLanguageModelling.name,
         MaskedLanguageModelling.name,
@@ -182,10 +180,6 @@ def check_fits(config: RunConfig, checkpoint: Checkpoint, shards: int, repair: R
             f"knob within_points={config.within_points}: a language model's metric is its perplexity, which has no points; "
             f"{config.about.instead_of_points}"
         )
-    if config.one_process is not None and shards > 1:
-        raise ConfigError(f"shards={shards}: passes with {config.one_process} run in one process; use shards=1")
-    if config.evaluate_in == "int8" and config.is_guarded:
-        raise ConfigError("knob precision='guarded' screens float32 and goes with evaluate_in=float32, not with int8")
     if config.evaluate_in == "int8" and not architecture.int8:
         raise ConfigError(
             f"knob evaluate_in='int8': models of type '{architecture.model_type}' keep projections outside of linear "
@@ -219,7 +213,6 @@ def notes_on(
         *(_on_fit(checkpoint, fitted) if config.needs.fitting else []),
         *_on_padding(checkpoint),
         *_on_points(checkpoint, confirming, config),
-        *_on_precision(checkpoint, config),
         *_on_training(checkpoint, repair),
     ]
 
@@ -277,14 +270,6 @@ def _on_padding(checkpoint: Checkpoint) -> Iterator[str]:
 def _on_points(checkpoint: Checkpoint, confirming: DataSet | None, config: RunConfig) -> Iterator[str]:
     if config.within_points is not None and confirming is not None:
         note = too_few_rows(checkpoint.task.name, len(confirming.samples), config.within_points)
-        if note is not None:
-            yield note
-
-
-def _on_precision(checkpoint: Checkpoint, config: RunConfig) -> Iterator[str]:
-    if config.is_guarded:
-        device = checkpoint.model.device
-        note = advice(gain_in_rate(device), low_precision(device))
         if note is not None:
             yield note
 

@@ -11,7 +11,6 @@ from axformer.artifact import new_directory, write_texts
 from axformer.config import RunConfig
 from axformer.drawing.curve import CURVE, path_curve
 from axformer.drawing.picture import picture
-from axformer.evaluation.plain import Predictions
 from axformer.forms.kinds import COMPACT
 from axformer.forms.make import Finished, make_forms, python_for, usual_forms
 from axformer.intake.checkpoint import Checkpoint
@@ -27,9 +26,10 @@ from axformer.repair.storage import write_refit
 from axformer.reporting.card import PICTURE, write_card
 from axformer.reporting.card_forms import loading_of
 from axformer.reporting.form_reports import summary
-from axformer.reporting.measure import Outcome, doubted, make_report, score_both
+from axformer.reporting.measure import FinishedRun, doubted, make_report, measure_both
 from axformer.reporting.page import PAGE, report_page
 from axformer.scores.certificate import before_training
+from axformer.scores.measured import Measured
 from axformer.wire.report import HeadTraining, Refitted, Report
 from axformer.wire.run import Run
 from axformer.wire.steps import Counter, OnStep, StepName, ignore
@@ -95,7 +95,7 @@ def publish(
     others: Mapping[str, DataSet | None],
     directory: Path,
     forms: Collection[str],
-    seen: Predictions | None = None,
+    seen: Measured | None = None,
     on_step: OnStep = ignore,
 ) -> Report:
     """Write the forms of a model, measure them, and write the files next to them. If anything fails, nothing is left behind.
@@ -105,7 +105,7 @@ def publish(
         others: the confirming rows and held-out data, by their names in reports.
         directory: a directory that is empty or does not exist.
         forms: names from :data:`axformer.forms.kinds.KINDS`, made in addition to the usual ones of the plan.
-        seen: the predictions of the untouched model on the validation data in the checkpoint's number format; None if unknown.
+        seen: the untouched model on the validation data in the checkpoint's number format; None if it was not measured.
         on_step: takes reports of how far the work is.
 
     Raises:
@@ -117,8 +117,8 @@ def publish(
     steps = Counter(StepName.PACKAGING, len(names) + 2, on_step)
     with new_directory(directory) as draft, python_for(checkpoint, COMPACT) as python:
         steps.begin("measuring both models")
-        # The fresh process does its imports while both models are scored.
-        scores = doubted(score_both(checkpoint, made.model, validation, others, seen), decided.doubts)
+        # The fresh process does its imports while both models are measured.
+        both = doubted(measure_both(checkpoint, made.model, validation, others, seen), decided.doubts)
         is_trained = made.repaired is not None
         finished = Finished(checkpoint, plan, made.model, validation.samples, made.fits, is_trained)
         written = make_forms(finished, names, draft, {COMPACT: python}, steps)
@@ -129,7 +129,7 @@ def publish(
         certificate = decided.decisions.certificate
         if certificate is not None and made.repaired is not None and not made.repaired.is_measured:
             certificate = before_training(certificate)
-        outcome = Outcome(
+        outcome = FinishedRun(
             trace,
             plan,
             made.model,
@@ -141,7 +141,7 @@ def publish(
             certificate,
         )
         steps.advance(detail="measuring the speed of all forms")
-        report = make_report(checkpoint, outcome, validation, others, decided.config, scores)
+        report = make_report(checkpoint, outcome, validation, others, decided.config, both)
         head = _handed_out(decided.headed, draft)
         report = report.model_copy(update={"names": dict(decided.names), "head": head})
         write_texts(draft, {**texts_of(decided, report, trace, is_fitted=made.fits is not None), **made.files})

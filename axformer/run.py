@@ -74,7 +74,6 @@ class PruningRun:
         validation: DataSet,
         test: DataSet | None,
         config: RunConfig,
-        shards: int = 1,
         repair: Repair | None = None,
         calibration: DataSet | None = None,
         names: Mapping[str, str] | None = None,
@@ -83,7 +82,7 @@ class PruningRun:
     ) -> None:
         self._method = method_of(config)
         self._method.check(config, checkpoint)
-        check_fits(config, checkpoint, shards, repair)
+        check_fits(config, checkpoint, repair)
         self.config = config
         self.dimensions = checkpoint.dimensions
         self._names = dict(names or {})
@@ -97,11 +96,11 @@ class PruningRun:
         self.calibration = calibration
         self._repaired: Repaired | None = None
         self._targets = targets_of(checkpoint, config, validation.samples)
-        self._ground = self._ground_of(calibration or self.deciding, shards)
+        self._ground = self._ground_of(calibration or self.deciding)
         self.decisions = self._no_decisions()
         """The trials so far, and what follows from them."""
 
-    def _ground_of(self, calibrating: DataSet, shards: int) -> Ground:
+    def _ground_of(self, calibrating: DataSet) -> Ground:
         """What the method works with."""
         checkpoint, config, deciding = self._checkpoint, self.config, self.deciding
         refits = recovery = None
@@ -114,7 +113,7 @@ class PruningRun:
         return Ground(
             *(checkpoint, deciding.samples, config, self._targets),
             calibration=calibrating.samples,
-            untouched=Untouched(checkpoint, deciding.samples, config, shards, fitting),
+            untouched=Untouched(checkpoint, deciding.samples, config, fitting),
             refits=refits,
             recovery=recovery,
         )
@@ -125,7 +124,6 @@ class PruningRun:
         run: Run | SettledRun,
         *,
         device: str = "cpu",
-        shards: int = 1,
         paths: Mapping[str, str] | None = None,
         names: Mapping[str, str] | None = None,
         surroundings: Surroundings | None = None,
@@ -135,7 +133,6 @@ class PruningRun:
         Args:
             run: what to do.
             device: the device that PyTorch computes on, for example ``cpu`` or ``cuda``.
-            shards: number of processes that share the validation samples; on CUDA they are spread over the GPUs.
             paths: where checkpoint and data lie on this machine, by the fields of the run; None for where its references say:
                 local files and directories, or a hub.
             names: the inputs' names for people, by the fields of the run; None for their own.
@@ -149,18 +146,18 @@ class PruningRun:
         inputs = open_inputs(settled.located(paths or {}), device)
         if names is not None:
             inputs = replace(inputs, names=names)
-        opened = cls.of(inputs, settled, shards)
+        opened = cls.of(inputs, settled)
         if head is None:
             return opened
         # Made once before, so that what does not fit is refused before the training.
         headed = with_trained_head(inputs, head, config, surroundings or Surroundings())
-        return cls.of(headed, settled, shards)
+        return cls.of(headed, settled)
 
     @classmethod
-    def of(cls, inputs: Inputs, settled: SettledRun, shards: int = 1) -> "PruningRun":
+    def of(cls, inputs: Inputs, settled: SettledRun) -> "PruningRun":
         """A run over inputs that are loaded."""
         return cls(
-            *(inputs.checkpoint, inputs.validation, inputs.test, settled.knobs, shards),
+            *(inputs.checkpoint, inputs.validation, inputs.test, settled.knobs),
             *(inputs.repair, inputs.calibration, inputs.names, inputs.headed, settled.run),
         )
 
@@ -184,7 +181,7 @@ class PruningRun:
             PoorModelError: the model does not fit the data, and ``accept_poor_model`` is not set.
             CheckpointError: its loss is not finite.
         """
-        seen = look_at(self._checkpoint, self.deciding, self._ground.untouched.predictions(keep=True))
+        seen = look_at(self._checkpoint, self.deciding, self._ground.untouched.measured(keep=True))
         if not self.config.accept_poor_model:
             seen.check()
             if isinstance(self._repair, Training) and self._repair.settings.needs_labels and self._headed is None:
@@ -351,7 +348,7 @@ class PruningRun:
         files = self._method.files(self._ground, self.trace)
         made = Made(model, repaired, fits or None, self.calibration, files)
         is_known = self.deciding is self._validation and self._checkpoint.dtype is torch.float32
-        seen = self._ground.untouched.predictions(keep=False) if is_known else None
+        seen = self._ground.untouched.measured(keep=False) if is_known else None
         report = publish(decided, made, self._validation, self._others, directory, forms, seen, on_step)
         return report.model_dump(mode="json")
 

@@ -15,12 +15,12 @@ from axformer.data.reading import read_rows
 from axformer.data.rows import Rows
 from axformer.data.source import DataSource
 from axformer.errors import CheckpointError, ConfigError
-from axformer.evaluation.plain import predict
 from axformer.intake.checkpoint import Checkpoint, load_checkpoint
 from axformer.intake.dataset import prepare
 from axformer.plan.plan import read_plan_file
 from axformer.reporting.bench import compact_checkpoint
 from axformer.scores.certificate import lost_in_words
+from axformer.scores.measured import measure
 from axformer.scores.paired_tests import ALPHA, exact_p_value
 from axformer.scores.planning import POINT
 from axformer.tasks.binary import BinaryClassification
@@ -40,7 +40,7 @@ _TASKS = (Classification.name, BinaryClassification.name, MultipleChoice.name)
 
 
 @dataclass(frozen=True)
-class Verdict:
+class PairVerdict:
     """The result of comparing a second model with a first one on some rows."""
 
     gained: int
@@ -90,7 +90,9 @@ def disagreements(before: str, after: str, source: DataSource, device: str) -> t
     return rows.at(differing), len(rows)
 
 
-def certify_pair(before: str, after: str, source: DataSource, points: float, rows: int | None, device: str) -> Verdict:
+def certify_pair(
+    before: str, after: str, source: DataSource, points: float, rows: int | None, device: str
+) -> PairVerdict:
     """Test whether the second model's accuracy is less than some points below the first one's.
 
     Args:
@@ -112,7 +114,7 @@ def certify_pair(before: str, after: str, source: DataSource, points: float, row
         )
     one, other = (answers.right for answers in _both(before, after, labelled, device, are_labelled=True))
     gained, lost = int((~one & other).sum()), int((one & ~other).sum())
-    return Verdict(gained, lost, whole, points, exact_p_value(gained, lost, whole, points * POINT))
+    return PairVerdict(gained, lost, whole, points, exact_p_value(gained, lost, whole, points * POINT))
 
 
 def _both(before: str, after: str, rows: Rows, device: str, *, are_labelled: bool) -> list[_Answers]:
@@ -142,8 +144,8 @@ def _open(reference: str, device: str) -> tuple[Checkpoint, RunConfig]:
 
 def _answers(checkpoint: Checkpoint, rows: Rows, config: RunConfig) -> _Answers:
     samples, task = prepare(rows, checkpoint, config).samples, checkpoint.task
-    answers = predict(checkpoint.model, task, samples).answers
-    right = task.correct(task.statistics(answers, samples.encoded))
-    assert right is not None, f"{task.name} knows right and wrong"
+    measured = measure(checkpoint.model, task, samples)
+    assert measured.right is not None, f"{task.name} knows right and wrong"
     is_logit = task.name == BinaryClassification.name
-    return _Answers([answer > DECISION_LOGIT for answer in answers] if is_logit else answers, right)
+    answers = [answer > DECISION_LOGIT for answer in measured.answers] if is_logit else measured.answers
+    return _Answers(answers, measured.right)

@@ -2,7 +2,7 @@
 
     python -m benchmarks.certificate
 
-prints the tables of ``docs/certificate.md``, in some minutes. Tests of right and wrong answers are computed exactly, by going
+prints the tables of ``docs/statistics.md``, in some minutes. Tests of right and wrong answers are computed exactly, by going
 through everything that may be gained and lost; bets are simulated, and so are metrics that are no means over rows.
 """
 

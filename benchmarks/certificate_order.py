@@ -2,7 +2,7 @@
 
     python -m benchmarks.certificate_order
 
-prints a table of ``docs/certificate.md``, in a minute. Data sets are simulated with the changed answers of a real path: eight
+prints a table of ``docs/statistics.md``, in a minute. Data sets are simulated with the changed answers of a real path: eight
 budgets of a compression of the demo's MiniLM, calibrated on 2,000 training rows, over 2,503 other rows. An answer that changes
 in one model has changed in the smaller ones too.
 """

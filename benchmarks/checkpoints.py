@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from axformer.config import TaskName
 from benchmarks.finetune import BASE, BASES, FROM_SCRATCH, finetune, train_from_scratch
 from benchmarks.rows import read_rows
 from benchmarks.tasks.registry import task_named
@@ -40,7 +39,7 @@ class Checkpoint:
     """Tokens; for training, measuring and the pass."""
     seed: int = 0
     """Of the training: of a new head's weights, and of the order of the rows."""
-    task_name: TaskName | None = None
+    task_name: str | None = None
     """What the set asks for in the words of Table VII of the paper, whose order of inspection a pass then takes; null where the
     table has no such task."""
 

@@ -50,7 +50,7 @@ _TRAINED_ON = 5000
 point or two of all 8,221."""
 _MORE = 1000
 """Sentences of ``more.jsonl``. Two fifths of them confirm: with 1 % of the answers lost and as many gained, 400 certify two
-points with a probability of 80 % (docs/safeguards.md)."""
+points with a probability of 80 % (docs/certificate.md)."""
 
 # What the split files must be, byte for byte.
 FILES = {

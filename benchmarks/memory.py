@@ -2,7 +2,7 @@
 
     python -m benchmarks.memory
 
-prints the tables of ``docs/memory.md``. Bytes are arithmetic. Blocks are counted: the trials of a pass are played with the
+prints the tables of ``docs/workers.md``. Bytes are arithmetic. Blocks are counted: the trials of a pass are played with the
 pass's own cache, whose tensors stand for those of a batch, so what it keeps and what a trial runs are what they would be.
 """
 
@@ -110,7 +110,7 @@ def _run_trial(activations: Activations, wanted: int, parts: int) -> int:
 
 
 def tables() -> str:
-    """The tables of ``docs/memory.md``."""
+    """The tables of ``docs/workers.md``."""
     lines = [
         "| what | how much | GB |",
         "|---|---|---|",

@@ -51,7 +51,7 @@ def prune_command(checkpoint: Checkpoint, arm: Arm, place: Place, home: Path, re
     """The arguments of this Python that make the run of a cell.
 
     Args:
-        checkpoint: what is pruned. Inputs are cut where they were in training, and ``order=auto`` is told the task.
+        checkpoint: what is pruned. Inputs are cut where they were in training, and inspected in the order of the task.
         arm: what is asked.
         place: of the prepared sets, and of the parts of them that are drawn.
         home: directory of the checkpoint.
@@ -59,8 +59,11 @@ def prune_command(checkpoint: Checkpoint, arm: Arm, place: Place, home: Path, re
     """
     files = {part: _rows(checkpoint, part, arm, place) for part in ("validation", "test", *arm.parts)}
     knobs: dict[str, Any] = {"seed": checkpoint.seed, "max_length": checkpoint.max_length}
-    if checkpoint.task_name is not None and arm.knobs.get("method", "axformer") == "axformer":
-        knobs["task_name"] = checkpoint.task_name
+    has_order = (
+        arm.knobs.get("method", "axformer") == "axformer" and arm.preset != "published"
+    )  # whose order is the authors'
+    if checkpoint.task_name is not None and has_order:
+        knobs["order"] = checkpoint.task_name
     return [
         *[*_PRUNE, str(home), f"--data={files.pop('validation')}"],
         *(f"--{part}={file}" for part, file in files.items()),

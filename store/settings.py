@@ -38,6 +38,10 @@ hours, which is the whole range of 200 points."""
 _BUCKET = re.compile(
     r"s3://(?P<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(/(?P<prefix>[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*))?/?"
 )
+_REMOVED = {
+    "AXFORMER_SHARDS": "a job runs in one process; start a worker for each GPU, with AXFORMER_DEVICE=cuda:0 and so on",
+}
+"""Variables of earlier versions, with advice for whoever still sets them."""
 _FROM_ENVIRONMENT: Any = {}
 """The default of a group, which reads its own environment variables."""
 
@@ -91,8 +95,6 @@ class Settings(BaseSettings):
     """Waiting time that one point of priority is worth; it bounds how long a job of low priority can be overtaken."""
     device: str = "auto"
     """PyTorch device of the models (``cpu``, ``cuda``, ``cuda:1``); ``auto`` is the first GPU if there is one."""
-    shards: int = Field(default=1, ge=1)
-    """Processes that share the validation samples of a float32 job, for example one for each GPU of a machine."""
     sandbox: Literal["available", "required"] = "available"
     """Whether a worker requires every restriction of a job's process (files, network, other processes). ``available`` uses
     those that the machine grants, and logs the others."""
@@ -202,6 +204,13 @@ class Settings(BaseSettings):
     @classmethod
     def _absolute_roots(cls, roots: tuple[Path, ...]) -> tuple[Path, ...]:
         return tuple(root.resolve() for root in roots)
+
+    @model_validator(mode="after")
+    def _sets_nothing_removed(self) -> Self:
+        for name, instead in _REMOVED.items():
+            if name in os.environ:
+                raise ValueError(f"{name} is of an earlier version and no longer there: {instead}")
+        return self
 
     @model_validator(mode="after")
     def _fit_together(self) -> Self:

@@ -27,9 +27,15 @@ FAMILIES = ("albert", "bert", "distilbert", "gpt2", "llama", "modernbert")
 RUNS: dict[str, tuple[str, dict[str, object]]] = {
     "paper": ("paper", {"attention_top_k": 3}),
     "published": ("published", {"attention_top_k": 3}),
-    "robust": ("robust", {"safeguard_folds": 2}),
+    "robust": ("robust", {"safeguard": 2}),
     "trade": ("paper", {"tolerance": 0.2, "confirm": 0.3, "within_points": 20.0, "majority_fraction": 0.2}),
-    "bisect": ("paper", {"neuron_search": "bisect", "majority_fraction": 0.1, "refine_margin": 1.5, "order": "random"}),
+    "bisect": (
+        "published",
+        {
+            **{"helped_reference": "current", "ties_help": False, "order": "random"},
+            **{"neuron_search": "bisect", "majority_fraction": 0.1, "refine_margin": 1.5},
+        },
+    ),
 }
 """By the name of a run: its preset, and the knobs that differ from it."""
 

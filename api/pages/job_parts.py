@@ -10,7 +10,7 @@ from api.resources import Resources
 from api.services import artifacts, queue
 from api.services.paths import points_of
 from api.views.jobs import job_read
-from axformer.scores.path_costs import Model, told_beyond
+from axformer.scores.path_costs import PathModel, told_beyond
 from store.repositories.events import events_after
 from store.repositories.keys import Caller
 from store.repositories.trace_views import trace_totals
@@ -42,7 +42,7 @@ def job_values(session: Session, resources: Resources, caller: Caller, job: Job)
     }
 
 
-def _beyond(job: Job) -> tuple[str, Model] | None:
+def _beyond(job: Job) -> tuple[str, PathModel] | None:
     """What else the job's path offers; None also for a path of an earlier version, which tells less of its models."""
     try:
         points = points_of(job)

@@ -12,7 +12,7 @@ from starlette.responses import HTMLResponse
 from api.pages.context import PAGE_HEADERS
 from api.services.paths import points_of
 from axformer.config import config_class
-from axformer.drawing.chart import Tally, loss_chart
+from axformer.drawing.chart import TrialCounts, loss_chart
 from axformer.drawing.curve import path_curve
 from axformer.drawing.picture import picture
 from axformer.drawing.svg import NARROW, WIDE, inline
@@ -21,8 +21,8 @@ from axformer.plan.plan import Plan
 from axformer.plan.trial import Verdict
 from axformer.wire.report import PathPoint
 from store.repositories.trace_views import (
-    Point,
     Totals,
+    TracePoint,
     element_points,
     last_plan,
     standing_trials,
@@ -65,7 +65,7 @@ def chart_of(session: Session, job: Job, totals: Totals, width: int = PLACE) -> 
     points = thinned_points(session, job.id, most=MOST_MARKS)
     if not points:
         return None
-    tally = Tally(totals.trials, totals.accepted, totals.refined, totals.rejected, totals.early)
+    tally = TrialCounts(totals.trials, totals.accepted, totals.refined, totals.rejected, totals.early)
     kept = next((one["seq"] for one in job.path or [] if one["kept"]), None)
     return markup(loss_chart(points, tally, width, kept=kept))
 
@@ -127,7 +127,7 @@ def curve_of(path: Sequence[PathPoint], width: int = PLACE) -> Markup | None:
     return markup(path_curve(path, width)) if path else None
 
 
-def _standing(points: Sequence[Point], path: Sequence[Mapping[str, Any]]) -> Sequence[Point]:
+def _standing(points: Sequence[TracePoint], path: Sequence[Mapping[str, Any]]) -> Sequence[TracePoint]:
     """The trials, with those accepted after the kept point shown as rejected."""
     kept = next((one["seq"] for one in path if one["kept"]), None)
     if kept is None:

@@ -3,8 +3,7 @@
 from fastapi import APIRouter
 
 from api.openapi import answer
-from axformer.wire.knob_list import list_knobs
-from axformer.wire.knobs import KnobsRead
+from axformer.wire.knob_list import KnobsRead, list_knobs
 
 router = APIRouter(prefix="/knobs", tags=["knobs"])
 

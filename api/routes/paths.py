@@ -10,9 +10,8 @@ from api.openapi import answers
 from api.routes.posted import IdempotencyKey, answer_of_posting
 from api.services import exports, paths
 from axformer.plan.plan import PlanFile
-from axformer.wire.exports import ExportCreate
 from axformer.wire.jobs import JobRead
-from axformer.wire.paths import PathRead
+from axformer.wire.paths import ExportCreate, PathRead
 
 router = APIRouter(prefix="/jobs/{job_id}/path", tags=["trace"])
 

@@ -17,12 +17,12 @@ from axformer.wire.analyses import AnalysisRun
 from axformer.wire.jobs import JobCreate
 from axformer.wire.run import Run, SettledRun
 from store.references import HUB_PREFIX, UPLOAD_PREFIX
+from store.repositories.files import hold_upload
 from store.repositories.handovers import new_handover
 from store.repositories.jobs import Created, NewJob, create_job
-from store.repositories.uploads import hold_upload
 from store.settings import Settings
+from store.signing import open_vault
 from store.tables.jobs import Job
-from store.vault import open_vault
 
 
 def submit(session: Session, settings: Settings, team_id: str, body: JobCreate, key: str | None) -> Created:
@@ -93,7 +93,7 @@ def new_job(settings: Settings, team_id: str, body: JobCreate) -> NewJob:
     return NewJob(
         team_id=team_id,
         name=body.name,
-        spec=settled.model_dump(mode="json") | {"run": settled.run.given()},
+        spec=settled.stored(),
         priority=body.priority,
         device=body.device,
         labels=dict(body.labels),

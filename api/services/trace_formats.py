@@ -31,7 +31,6 @@ _ARROW_SCHEMA = pa.schema(
         pa.field("element", pa.string()),
         pa.field("loss", pa.float64(), nullable=False),
         pa.field("loss_is_bound", pa.bool_(), nullable=False),
-        pa.field("loss_band", pa.float64(), nullable=False),
         pa.field("helped", pa.int64()),
         pa.field("samples", pa.int64(), nullable=False),
         pa.field("total", pa.int64(), nullable=False),

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Bounds:
+class ReportBounds:
     """The most that reports take; what is beyond is sampled with the seed."""
 
     rows: int = 2000

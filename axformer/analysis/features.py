@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from axformer.analysis.clusters import WINDOW_THRESHOLD, clusters_at, correlations, one_of_each, tree_of
-from axformer.analysis.probing import Measured, Probing, dimensions_of
+from axformer.analysis.probing import MeasuredProbe, Probing, dimensions_of
 from axformer.analysis.study import Study
 from axformer.wire.analysis import Chosen
 from axformer.wire.steps import Counter, StepName
@@ -37,7 +37,7 @@ class Selection:
     by_count: tuple[tuple[int, float], ...]
     dimensions: tuple[int, ...]
     """The kept ones, the best first, counted state by state."""
-    measured: Measured
+    measured: MeasuredProbe
     """The probe on them."""
 
 
@@ -77,7 +77,7 @@ def select(study: Study) -> Selection:
     )
 
 
-def _chosen(layers: int, dimensions: int, found: Measured) -> Chosen:
+def _chosen(layers: int, dimensions: int, found: MeasuredProbe) -> Chosen:
     return Chosen(layers=layers, dimensions=dimensions, metric=found.metric, seconds=found.seconds)
 
 
@@ -114,10 +114,10 @@ def ranked(sizes: np.ndarray) -> list[int]:
     return sorted(range(len(steps)), key=lambda place: (steps[place], -strongest[place], place))
 
 
-def _fewest(probing: Probing, order: Sequence[int], whole: int, baseline: float) -> list[tuple[int, Measured]]:
+def _fewest(probing: Probing, order: Sequence[int], whole: int, baseline: float) -> list[tuple[int, MeasuredProbe]]:
     """Numbers of best dimensions with their probes, up to the first that is enough."""
     sizes = sorted({max(1, round(share * whole / 1000)) for share in _SHARES} | {len(order)})
-    tried: list[tuple[int, Measured]] = []
+    tried: list[tuple[int, MeasuredProbe]] = []
     for size in (size for size in sizes if size <= len(order)):
         tried.append((size, probing.on(order[:size])))
         if probing.is_near(tried[-1][1].metric, baseline):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import get_args
 
 from axformer.analysis.advice import Given
-from axformer.analysis.bounds import Bounds
+from axformer.analysis.bounds import ReportBounds
 from axformer.analysis.labels import can_probe
 from axformer.config import RunConfig
 from axformer.config.nearest import or_all
@@ -19,7 +19,7 @@ REPORTS: tuple[str, ...] = get_args(ReportName)
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedReports:
     """What is asked for."""
 
     reports: Sequence[str] | None = None
@@ -29,9 +29,9 @@ class Wanted:
     seed: int = 0
 
     @property
-    def bounds(self) -> Bounds:
+    def bounds(self) -> ReportBounds:
         """The bounds of the work."""
-        return Bounds() if self.rows is None else Bounds(rows=self.rows)
+        return ReportBounds() if self.rows is None else ReportBounds(rows=self.rows)
 
     def check(self) -> None:
         """Check the names and the number.
@@ -47,7 +47,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Inputs:
+class AnalysisInputs:
     """A checkpoint with the rows of an analysis."""
 
     checkpoint: Checkpoint
@@ -59,7 +59,7 @@ class Inputs:
     names: Mapping[str, str] = field(default_factory=dict)
 
 
-def reports_of(inputs: Inputs, wanted: Wanted) -> tuple[list[str], list[str]]:
+def reports_of(inputs: AnalysisInputs, wanted: WantedReports) -> tuple[list[str], list[str]]:
     """The reports to make, and notes on those that cannot be made.
 
     Raises:
@@ -77,7 +77,7 @@ def reports_of(inputs: Inputs, wanted: Wanted) -> tuple[list[str], list[str]]:
     )
 
 
-def _lacking(inputs: Inputs) -> Iterator[tuple[str, str]]:
+def _lacking(inputs: AnalysisInputs) -> Iterator[tuple[str, str]]:
     """The reports that cannot be made, with the reasons."""
     task = inputs.checkpoint.task
     if not can_probe(task):

@@ -23,7 +23,7 @@ from axformer.tasks.regression import Regression
 from axformer.tasks.token_classification import TokenClassification
 
 
-class Kind(StrEnum):
+class LabelKind(StrEnum):
     """What a label is."""
 
     CLASS = "class"
@@ -37,12 +37,12 @@ class Kind(StrEnum):
 
 
 _KINDS = {
-    Classification.name: Kind.CLASS,
-    TokenClassification.name: Kind.CLASS,
-    BinaryClassification.name: Kind.TRUTH,
-    MultiLabelClassification.name: Kind.FLAGS,
-    GradedClassification.name: Kind.NUMBERS,
-    Regression.name: Kind.NUMBERS,
+    Classification.name: LabelKind.CLASS,
+    TokenClassification.name: LabelKind.CLASS,
+    BinaryClassification.name: LabelKind.TRUTH,
+    MultiLabelClassification.name: LabelKind.FLAGS,
+    GradedClassification.name: LabelKind.NUMBERS,
+    Regression.name: LabelKind.NUMBERS,
 }
 _SUREST = 0.99
 """Degrees beyond this and its complement are learned as these, since the logit of 0 or 1 is no number."""
@@ -57,7 +57,7 @@ def can_probe(task: Task) -> bool:
 class Labels:
     """The labels of all positions of a data set."""
 
-    kind: Kind
+    kind: LabelKind
     values: np.ndarray
     """Indices of classes, int of shape (positions,), or flags or numbers, float32 of shape (positions, outputs)."""
     outputs: int
@@ -84,14 +84,14 @@ def labels_of(checkpoint: Checkpoint, data: DataSet) -> Labels:
     if encoded.alike is not None:
         raise DataError(f"data file '{data.rows.source}' has {encoded.alike} everywhere, from which no probe can learn")
     kind, outputs = _KINDS[task.name], int(checkpoint.model.config.num_labels)
-    if kind is Kind.CLASS:
+    if kind is LabelKind.CLASS:
         flat = [label for row in encoded.labels for label in (row if isinstance(row, list) else [row])]
         classes = np.array([label for label in flat if label != UNLABELLED], dtype=int)
         if len(np.unique(classes)) == 1:
             raise DataError(f"data file '{data.rows.source}' has one label everywhere, from which no probe can learn")
         return Labels(kind, classes, outputs)
     values = np.array(encoded.labels, dtype=np.float32).reshape(encoded.samples, -1)
-    if kind is Kind.TRUTH:
+    if kind is LabelKind.TRUTH:
         return Labels(kind, values[:, 0].astype(int), 1)
     if task.name == GradedClassification.name:
         sure = np.clip(values, 1 - _SUREST, _SUREST)

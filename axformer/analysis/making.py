@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from axformer.analysis.bounds import Bounds
+from axformer.analysis.bounds import ReportBounds
 from axformer.analysis.drift import drift_report
 from axformer.analysis.guessing import guessing_on
 from axformer.analysis.heads import Heads, heads_report, ranked_heads
-from axformer.analysis.inputs import Inputs
+from axformer.analysis.inputs import AnalysisInputs
 from axformer.analysis.labels import can_probe
 from axformer.analysis.layers import layers_report
 from axformer.analysis.redundancy import cka_report, clusters_report, features_report
@@ -23,7 +23,7 @@ from axformer.wire.analysis import Reports
 from axformer.wire.base import Schema
 
 
-def study_of(inputs: Inputs, bounds: Bounds, seed: int, directory: Path, around: Surroundings) -> Study:
+def study_of(inputs: AnalysisInputs, bounds: ReportBounds, seed: int, directory: Path, around: Surroundings) -> Study:
     """The study of a checkpoint on its rows, with hidden states in a directory."""
     checkpoint, config = inputs.checkpoint, inputs.config
     is_probed = inputs.train is not None and can_probe(checkpoint.task)
@@ -46,7 +46,7 @@ class _Finished(Schema):
 class Making:
     """Makes reports; two of them share ranked heads."""
 
-    def __init__(self, study: Study, inputs: Inputs) -> None:
+    def __init__(self, study: Study, inputs: AnalysisInputs) -> None:
         """
         Args:
             study: the model with its rows. The directory of its surroundings keeps finished reports of the same inputs.
@@ -116,7 +116,7 @@ class Making:
         return None
 
 
-def bounded(study: Study, inputs: Inputs, reports: Reports) -> Iterator[str]:
+def bounded(study: Study, inputs: AnalysisInputs, reports: Reports) -> Iterator[str]:
     """What was sampled, and whether rows that measure are among those that probes learn from."""
     sets = (("data", inputs.data, study.data), ("train", inputs.train, study.train))
     for name, whole, used in sets:
@@ -138,7 +138,7 @@ def bounded(study: Study, inputs: Inputs, reports: Reports) -> Iterator[str]:
         yield f"cka: {reports.cka.positions:,} of {study.data.states.positions:,} positions, drawn at random"
 
 
-def _bounded_probes(train: Represented, bounds: Bounds) -> Iterator[str]:
+def _bounded_probes(train: Represented, bounds: ReportBounds) -> Iterator[str]:
     most = bounds.design_bytes // (4 * train.states.dimensions)
     if most < train.states.positions:
         yield f"the probe on all dimensions: {most:,} of {train.states.positions:,} training positions, drawn at random"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from axformer.analysis.labels import Kind, Labels
+from axformer.analysis.labels import LabelKind, Labels
 
 if TYPE_CHECKING:
     from sklearn.linear_model import ElasticNet, LogisticRegression
@@ -67,7 +67,7 @@ def fit(x: np.ndarray, labels: Labels, seed: int) -> Probe:
     x *= scale
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # ten epochs are what is asked for
-        weight, bias = _numbers(x, labels) if labels.kind is Kind.NUMBERS else _classes(x, labels, seed)
+        weight, bias = _numbers(x, labels) if labels.kind is LabelKind.NUMBERS else _classes(x, labels, seed)
     own = (weight * scale).astype(np.float32)
     return Probe(Linear(own, (bias - own @ mean).astype(np.float32)), np.abs(weight))
 
@@ -91,9 +91,9 @@ def regressor() -> "ElasticNet":
 
 
 def _classes(x: np.ndarray, labels: Labels, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    if labels.kind is Kind.FLAGS:
+    if labels.kind is LabelKind.FLAGS:
         return _stacked([_truth(x, flags.astype(int), seed) for flags in labels.values.T])
-    if labels.kind is Kind.TRUTH:
+    if labels.kind is LabelKind.TRUTH:
         return _stacked([_truth(x, labels.values, seed)])
     model = classifier(len(x), seed).fit(x, labels.values)
     weight = np.zeros((labels.outputs, x.shape[1]), dtype=np.float32)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from axformer.analysis.labels import Kind, figures_of_scores
+from axformer.analysis.labels import LabelKind, figures_of_scores
 from axformer.analysis.probes import Linear, Probe, fit
 from axformer.analysis.representations import CHUNK, Representations
 from axformer.analysis.study import Represented, Study
@@ -17,7 +17,7 @@ _BYTES = 4
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredProbe:
     """A probe with what it is worth."""
 
     probe: Probe
@@ -40,7 +40,7 @@ class Probing:
         self._study = study
         self._train: Represented = study.train
 
-    def on(self, dimensions: Sequence[int]) -> Measured:
+    def on(self, dimensions: Sequence[int]) -> MeasuredProbe:
         """Fit and measure a probe on some dimensions."""
         study, train = self._study, self._train
         study.surroundings.check_cancelled()
@@ -54,9 +54,9 @@ class Probing:
         figures = figures_of_scores(
             study.checkpoint.task, study.data.data.samples.encoded, study.data.states.counts, scores
         )
-        return Measured(probe, figures[study.metric], scores, seconds)
+        return MeasuredProbe(probe, figures[study.metric], scores, seconds)
 
-    def of_layers(self, layers: Sequence[int]) -> Measured:
+    def of_layers(self, layers: Sequence[int]) -> MeasuredProbe:
         """Fit and measure a probe on all dimensions of some hidden states."""
         return self.on(dimensions_of(layers, self._train.states.hidden))
 
@@ -68,7 +68,7 @@ class Probing:
         """The share of each class's positions that scores tell right; None where answers are no classes."""
         labels = self._study.data.labels
         assert labels is not None, "the task has labels to probe for"
-        if labels.kind is not Kind.CLASS:
+        if labels.kind is not LabelKind.CLASS:
             return None
         right, names = scores.argmax(axis=1) == labels.values, self._study.checkpoint.model.config.id2label
         return {str(names[index]): float(right[labels.values == index].mean()) for index in np.unique(labels.values)}

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import numpy as np
 
-from axformer.analysis.bounds import Bounds
+from axformer.analysis.bounds import ReportBounds
 from axformer.analysis.guessing import Guessing
 from axformer.analysis.labels import Labels, labels_of
 from axformer.analysis.positions import Positions, positions_of
 from axformer.analysis.representations import Representations, represent
 from axformer.config import RunConfig
-from axformer.evaluation.plain import predict
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet, prepare
+from axformer.scores.confidence import rising_metric
+from axformer.scores.measured import measure
 from axformer.surroundings import Surroundings
-from axformer.wire.metrics import LOWER_IS_BETTER
 from axformer.wire.steps import Counter, StepName
 
 
@@ -50,7 +50,7 @@ class Study:
     """The metric of the model itself on the rows that measure."""
     guessing: Guessing
     """What guessing gets on them."""
-    bounds: Bounds = field(default_factory=Bounds)
+    bounds: ReportBounds = field(default_factory=ReportBounds)
     seed: int = 0
     surroundings: Surroundings = field(default_factory=Surroundings)
 
@@ -68,7 +68,7 @@ def sample(data: DataSet, checkpoint: Checkpoint, config: RunConfig, most: int, 
 
 
 def fitting(
-    data: DataSet, checkpoint: Checkpoint, config: RunConfig, bounds: Bounds, seed: int
+    data: DataSet, checkpoint: Checkpoint, config: RunConfig, bounds: ReportBounds, seed: int
 ) -> tuple[DataSet, Positions]:
     """As many rows, drawn at random, as bounds take, and where they are read."""
     data = sample(data, checkpoint, config, bounds.rows, seed)
@@ -102,7 +102,6 @@ def represented(
 
 def metric_of_model(checkpoint: Checkpoint, data: DataSet) -> tuple[str, float]:
     """The name of the task's first metric that is better when higher, and its value of the model itself."""
-    answers = predict(checkpoint.model, checkpoint.task, data.samples).answers
-    figures = checkpoint.task.metrics(checkpoint.task.statistics(answers, data.samples.encoded))
-    name = next(name for name in figures if name not in LOWER_IS_BETTER)
+    figures = measure(checkpoint.model, checkpoint.task, data.samples).figures
+    name = rising_metric(figures)
     return name, figures[name]

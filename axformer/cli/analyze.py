@@ -55,7 +55,7 @@ def analyze(
         console = Console(highlight=False, markup=False, stderr=as_json)
         with importing():
             from axformer.analysis.advice import Given
-            from axformer.analysis.inputs import Wanted
+            from axformer.analysis.inputs import WantedReports
             from axformer.analyzing import carry_out, open_analysis, write_analysis
             from axformer.artifact import check_target
             from axformer.cli.display import status_of
@@ -65,7 +65,7 @@ def analyze(
             from axformer.surroundings import Surroundings
 
         silence_libraries()
-        wanted = Wanted(names, rows)
+        wanted = WantedReports(names, rows)
         wanted.check()
         check_target(output)
         given = Given(checkpoint, data, train, columns, max_length)

@@ -10,12 +10,11 @@ from rich.table import Table
 
 from axformer.cli.failing import failing
 from axformer.cli.options import ColumnsOption, DeviceOption, columns_of
+from axformer.reporting.table import number
 
 if TYPE_CHECKING:
     from axformer.reporting.bench import BenchReport
     from axformer.wire.report import FormReport, SpeedCell
-
-_UNKNOWN = "–"
 
 
 def bench(
@@ -61,15 +60,15 @@ def _measure(result: Path, checkpoint: str | None, data: str | None, columns: st
 
 def _summary(report: "BenchReport") -> Table:
     table, forms = _table("What the forms are worth", report), _columns(report)
-    table.add_row("weight files, MB", *(_number(form.bytes, 1e-6, ".1f") for form in forms))
-    table.add_row("loads in, s", *(_number(form.load_seconds, 1, ".2f") for form in forms))
-    table.add_row("memory at most, MB", *(_number(form.peak_bytes, 1e-6, ".0f") for form in forms))
-    table.add_row("of it before loading, MB", *(_number(form.idle_bytes, 1e-6, ".0f") for form in forms))
+    table.add_row("weight files, MB", *(number(form.bytes, ".1f", 1e-6) for form in forms))
+    table.add_row("loads in, s", *(number(form.load_seconds, ".2f") for form in forms))
+    table.add_row("memory at most, MB", *(number(form.peak_bytes, ".0f", 1e-6) for form in forms))
+    table.add_row("of it before loading, MB", *(number(form.idle_bytes, ".0f", 1e-6) for form in forms))
     for name in report.forms[0].validation or {}:
         figures = [(form.validation or {}).get(name) for form in forms]
-        table.add_row(name.replace("_", " "), *(_number(figure, 1, ".4f") for figure in figures))
+        table.add_row(name.replace("_", " "), *(number(figure, ".4f") for figure in figures))
     if report.data is not None:
-        table.add_row("logits differ by", *(_number(form.max_logit_difference, 1, ".1e") for form in forms))
+        table.add_row("logits differ by", *(number(form.max_logit_difference, ".1e") for form in forms))
     return table
 
 
@@ -95,7 +94,3 @@ def _columns(report: "BenchReport") -> "list[FormReport]":
 
 def _cell(cell: "SpeedCell") -> str:
     return f"{cell.p50_ms:.2f}, {cell.p95_ms:.2f}; {cell.inputs_per_second:,.0f}"
-
-
-def _number(value: float | None, scale: float, form: str) -> str:
-    return _UNKNOWN if value is None else format(value * scale, form)

@@ -12,7 +12,7 @@ from axformer.cli.options import ColumnsOption, DeviceOption, columns_of
 from axformer.data.columns import Columns
 
 if TYPE_CHECKING:
-    from axformer.two_models import Verdict
+    from axformer.two_models import PairVerdict
 
 EXIT_NOT_CERTIFIED = 1
 
@@ -54,7 +54,7 @@ def _certify(
     points: float,
     rows: int | None,
     device: str,
-) -> "Verdict":
+) -> "PairVerdict":
     from axformer.cli.quiet import silence_libraries
     from axformer.devices import resolve_device
     from axformer.intake.dataset import DataSource

@@ -15,7 +15,7 @@ from axformer.config import RunConfig
 from axformer.methods.progress import Progress, meter_of
 from axformer.plan.elements import Dimensions, label_of
 from axformer.plan.trial import Phase, Trial, Verdict
-from axformer.reporting.latency import share, without_removal
+from axformer.reporting.card_tables import share, without_removal
 from axformer.wire.report import ENOUGH_TOKENS, Refitted
 from axformer.wire.steps import Step, StepName
 

@@ -14,8 +14,7 @@ from axformer.config import METHODS, config_of
 from axformer.config.goals import ABOUT_GOALS, config_for, parse_goal, written
 from axformer.config.nearest import or_all
 from axformer.errors import ConfigError
-from axformer.wire.knob_list import list_knobs
-from axformer.wire.knobs import KnobRead, KnobsRead
+from axformer.wire.knob_list import KnobRead, KnobsRead, list_knobs
 
 _WIDEST = 16
 """Columns of a default in the list."""
@@ -89,7 +88,8 @@ def _groups(known: KnobsRead) -> Iterator[tuple[str, list[KnobRead]]]:
             f"{METHODS[method].about.title} (method={method})",
             [knob for knob in ordinary if knob.methods == (method,)],
         )
-    yield "to reproduce the paper's tables or program", [knob for knob in known.knobs if knob.paper_only]
+    of_paper = [knob for knob in known.knobs if knob.paper_only]
+    yield "only with preset=published, to reproduce the paper's tables or program", of_paper
 
 
 def _explain(console: Console, known: KnobsRead, knob: KnobRead) -> None:
@@ -104,7 +104,8 @@ def _explain(console: Console, known: KnobsRead, knob: KnobRead) -> None:
 
 
 def _facts(known: KnobsRead, knob: KnobRead) -> Iterator[tuple[str, str]]:
-    defaults = {method: config_of({"method": method}).model_dump(mode="json")[knob.name] for method in knob.methods}
+    configs = [config_of({"method": method}, has_variant=knob.paper_only) for method in knob.methods]
+    defaults = {config.method: config.model_dump(mode="json")[knob.name] for config in configs}
     if len(set(map(json.dumps, defaults.values()))) == 1:
         yield "default", json.dumps(knob.default)
     else:

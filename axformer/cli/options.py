@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from axformer.config import ABOUT_PRESETS, DEFAULT_PRESET, METHODS, Preset, parse_knob
+from axformer.config import ABOUT_PRESETS, DEFAULT_PRESET, METHODS, Preset, PublishedConfig, parse_knob
 from axformer.config.goals import ABOUT_GOALS, written
 from axformer.config.nearest import or_all, suggestion
 from axformer.data.columns import Columns
@@ -72,7 +72,9 @@ WithinPointsOption = Annotated[
 
 def knob_names(incomplete: str) -> list[tuple[str, str]]:
     """Shell completion of ``--set``: the knobs with this prefix, each with the first line of its reason."""
-    fields = {name: about for config in METHODS.values() for name, about in config.model_fields.items()}
+    fields = {
+        name: about for config in (*METHODS.values(), PublishedConfig) for name, about in config.model_fields.items()
+    }
     return [
         (f"{name}=", (about.description or "").partition("\n")[0].replace("``", ""))
         for name, about in fields.items()
@@ -125,9 +127,6 @@ FormsOption = Annotated[
 ]
 
 ReportJsonOption = Annotated[bool, typer.Option("--json", help="Print report.json; progress goes to standard error.")]
-ShardsOption = Annotated[
-    int, typer.Option(help="Processes that share the validation samples, for example one for each GPU.", metavar="N")
-]
 LabelOption = Annotated[list[str] | None, typer.Option(help="A label to find the job by: key=value; may be repeated.")]
 WebhookEventOption = Annotated[
     list[str] | None, typer.Option(help="An event to send, by default those that end the job; may be repeated.")

@@ -19,7 +19,7 @@ from axformer.client import Client, PassPath
 from axformer.config import config_class
 from axformer.errors import InputError
 from axformer.plan.elements import label_of
-from axformer.scores.path_costs import Costs, Model, costs_of
+from axformer.scores.path_costs import Costs, PathModel, costs_of
 from axformer.wire.metrics import LOSS
 from axformer.wire.report import PathPoint
 
@@ -110,7 +110,7 @@ def _show_chosen(
         raise typer.Exit(EXIT_MISSED)
 
 
-def _sentence(costs: Costs, model: Model) -> str:
+def _sentence(costs: Costs, model: PathModel) -> str:
     untouched = costs.models[0]
     size = model.point.parameters / untouched.point.parameters
     return (
@@ -119,7 +119,7 @@ def _sentence(costs: Costs, model: Model) -> str:
     )
 
 
-def _how_to_get(source: str, model: Model) -> str:
+def _how_to_get(source: str, model: PathModel) -> str:
     seq = model.point.seq
     if model.point.kept:
         return "It is the result itself."
@@ -169,7 +169,7 @@ def _table(path: Sequence[PathPoint], *, every: bool) -> Table:
     return table
 
 
-def _row(model: Model, untouched: PathPoint, *, every: bool) -> list[str]:
+def _row(model: PathModel, untouched: PathPoint, *, every: bool) -> list[str]:
     point = model.point
     measured = (None if data is None else data[LOSS] for data in (point.confirming, point.test))
     losses = [NOTHING if loss is None else f"{loss:.4f}" for loss in (point.loss, *measured)] if every else []

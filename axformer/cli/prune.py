@@ -31,7 +31,6 @@ def prune(
     asked: options.RunOptions,
     output: Annotated[Path, typer.Option(help="Directory for the result; it must not exist, or be empty.")],
     device: options.DeviceOption = "auto",
-    shards: options.ShardsOption = 1,
     as_json: options.ReportJsonOption = False,
 ) -> None:
     """Prune a fine-tuned model, and write the smaller, verified model."""
@@ -46,7 +45,7 @@ def prune(
 
         silence_libraries()
         check_target(output)
-        run = _open(console, settled, output, device=resolve_device(device), shards=shards)
+        run = _open(console, settled, output, device=resolve_device(device))
         report = _carry_out(console, run, output, settled.forms)
     if as_json:
         print(json.dumps(report, indent=1))  # noqa: T201 - this is what was asked for
@@ -55,7 +54,7 @@ def prune(
     exit_if_missed(report)
 
 
-def _open(console: Console, settled: SettledRun, output: Path, *, device: str, shards: int) -> "PruningRun":
+def _open(console: Console, settled: SettledRun, output: Path, *, device: str) -> "PruningRun":
     """Load the inputs, and train a base model's new head."""
     from axformer.cli.display import status_of
     from axformer.run import PruningRun
@@ -63,7 +62,7 @@ def _open(console: Console, settled: SettledRun, output: Path, *, device: str, s
 
     with console.status("Loading the checkpoint and the data") as status:
         around = Surroundings(options.state_of(output), on_step=lambda step: status.update(status_of(step)))
-        return PruningRun.open(settled, device=device, shards=shards, surroundings=around)
+        return PruningRun.open(settled, device=device, surroundings=around)
 
 
 def _carry_out(console: Console, run: "PruningRun", output: Path, forms: Sequence[str]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The service's answers under the client's names; :mod:`axformer.wire` defines them."""
 
-from axformer.wire import artifacts, audit, events, jobs, keys, page, paths, queue, uploads
+from axformer.wire import artifacts, audit, events, jobs, keys, page, paths, queue
 
 Job = jobs.JobRead
 JobProgress = jobs.ProgressRead
@@ -11,7 +11,7 @@ PassPath = paths.PathRead
 Event = events.EventRead
 Artifact = artifacts.ArtifactRead
 ArtifactList = artifacts.ArtifactList
-Upload = uploads.UploadRead
+Upload = artifacts.UploadRead
 Key = keys.KeyRead
 NewKey = keys.KeyCreated
 RotatedKey = keys.KeyRotated

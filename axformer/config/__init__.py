@@ -10,9 +10,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from axformer.config.axformer import REMOVED, HelpedReference, Order, PassConfig, Safeguard, TaskName
+from axformer.config.axformer import HelpedReference, Order, PaperVariant, PassConfig, PublishedConfig
 from axformer.config.common import RunConfig
 from axformer.config.compress import CompressConfig
+from axformer.config.earlier import FOLDS, REMOVED, RENAMED, of_today
 from axformer.config.layers import LayersConfig
 from axformer.config.nearest import choice_suggestion, or_all
 from axformer.config.rank import RankConfig
@@ -23,11 +24,11 @@ __all__ = [
     "HelpedReference",
     "LayersConfig",
     "Order",
+    "PaperVariant",
     "PassConfig",
+    "PublishedConfig",
     "RankConfig",
     "RunConfig",
-    "Safeguard",
-    "TaskName",
 ]
 
 
@@ -54,6 +55,14 @@ METHODS: dict[str, type[RunConfig]] = {
 }
 """The config class of each method, by its name; its ``about`` describes the method."""
 DEFAULT_METHOD = "axformer"
+PUBLISHED_ONLY = frozenset(PaperVariant.model_fields)
+"""Knobs that only the preset ``published`` has."""
+KNOBS = tuple(dict.fromkeys(name for config in (*METHODS.values(), PublishedConfig) for name in config.model_fields))
+"""Every knob, by name."""
+EARLIER = frozenset(REMOVED) | RENAMED
+"""Names of knobs of earlier versions, which stored configs may hold."""
+
+
 _MOST_NAMED = 8
 """Unknown knobs that an error names; who has more has sent something else."""
 PRESETS: dict[Preset, dict[str, Any]] = {
@@ -64,7 +73,7 @@ PRESETS: dict[Preset, dict[str, Any]] = {
         "order": Order.TOP_MIDDLE_BOTTOM,
         "max_length": 128,
     },
-    Preset.ROBUST: {"safeguard": Safeguard.FOLDS},
+    Preset.ROBUST: {"safeguard": FOLDS},
     Preset.SMALLEST: {"method": "compress"},
 }
 
@@ -82,7 +91,7 @@ def make_config(preset: str = Preset.PAPER, knobs: Mapping[str, Any] | None = No
     _check_method(method)
     if chosen and method != of_preset:
         raise ConfigError(f"preset '{preset}' is of method={of_preset}, not of method={method}; {_preset_for(method)}")
-    config = config_of({**chosen, **given})
+    config = config_of({**chosen, **given}, has_variant=preset == Preset.PUBLISHED)
     config.check()
     return config
 
@@ -118,8 +127,12 @@ def _preset_for(method: str) -> str:
     return f"take {' or '.join(own)}" if own else "leave the preset out"
 
 
-def config_of(knobs: Mapping[str, Any]) -> RunConfig:
+def config_of(knobs: Mapping[str, Any], *, has_variant: bool = False) -> RunConfig:
     """Make the config of the method named by ``method``; knobs that are not given keep their defaults.
+
+    Args:
+        knobs: by name. Those of :class:`PaperVariant` may have the values that other presets have.
+        has_variant: whether it is of the preset ``published``, so that they may have any value.
 
     Raises:
         ConfigError: the method or a knob is unknown, or a value is out of range.
@@ -127,9 +140,27 @@ def config_of(knobs: Mapping[str, Any]) -> RunConfig:
     method = knobs.get("method", DEFAULT_METHOD)
     _check_method(method)
     try:
-        return METHODS[method](**knobs)
+        if method == DEFAULT_METHOD and has_variant:
+            return PublishedConfig(**knobs)
+        return METHODS[method](**_without_variant(knobs))
     except ValidationError as error:
         raise ConfigError(_explain(error, method)) from None
+
+
+def _without_variant(knobs: Mapping[str, Any]) -> dict[str, Any]:
+    """The knobs without those that only the preset ``published`` has.
+
+    Raises:
+        ConfigError: one has another value than in other presets.
+    """
+    others = PaperVariant().model_dump(mode="json")
+    for name in PUBLISHED_ONLY & knobs.keys():
+        value = list(knobs[name]) if isinstance(knobs[name], tuple) else knobs[name]
+        if value != others[name]:
+            raise ConfigError(
+                f"knob {name}={value!r} reproduces the authors' program or a table of the paper; give it with preset=published"
+            )
+    return {name: value for name, value in knobs.items() if name not in PUBLISHED_ONLY}
 
 
 def method_of(knobs: Mapping[str, Any]) -> str:
@@ -154,8 +185,9 @@ def config_class(knobs: Mapping[str, Any]) -> type[RunConfig]:
 
 
 def defaults_beside(knobs: Mapping[str, Any]) -> dict[str, Any]:
-    """The default values of the method's knobs, as in JSON."""
-    return config_of({"method": method_of(knobs)}).model_dump(mode="json")
+    """The default values of the method's knobs, as in JSON, with those of the preset ``published`` if it has them."""
+    has_variant = bool(PUBLISHED_ONLY & knobs.keys())
+    return config_of({"method": method_of(knobs)}, has_variant=has_variant).model_dump(mode="json")
 
 
 def changed_knobs(preset: str, knobs: Mapping[str, Any]) -> dict[str, Any]:
@@ -165,8 +197,9 @@ def changed_knobs(preset: str, knobs: Mapping[str, Any]) -> dict[str, Any]:
         preset: an unknown one, of a newer service, is treated as ``paper``.
         knobs: every knob with its value. Unknown ones, of a newer service, count as changed.
     """
-    plain = make_config(preset if preset in list(Preset) else Preset.PAPER).model_dump(mode="json")
-    return {name: value for name, value in knobs.items() if name not in plain or plain[name] != value}
+    plain = PaperVariant().model_dump(mode="json")
+    plain |= make_config(preset if preset in list(Preset) else Preset.PAPER).model_dump(mode="json")
+    return {name: value for name, value in of_today(knobs).items() if name not in plain or plain[name] != value}
 
 
 def parse_knob(text: str) -> tuple[str, Any]:
@@ -191,9 +224,8 @@ def unknown_knobs(names: Iterable[Any], method: str | None = None) -> list[str]:
         names: in any order; those of knobs are passed over.
         method: whose knobs there are; None is those of all methods, also of earlier versions.
     """
-    owners = METHODS if method is None else {method: METHODS[method]}
-    known = [*dict.fromkeys(name for kind in owners.values() for name in kind.model_fields)]
-    unknown = [name for name in names if name not in known and (method is not None or name not in REMOVED)]
+    known = KNOBS if method is None else tuple(METHODS[method].model_fields)
+    unknown = [name for name in names if name not in known and (method is not None or name not in EARLIER)]
     said = [_unknown_knob(name, known, method) for name in unknown[:_MOST_NAMED]]
     left = len(unknown) - len(said)
     return said + ([f"{left} more knobs are unknown"] if left else [])

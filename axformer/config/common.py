@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from axformer.config.about import About, Needs
+from axformer.config.earlier import of_today, refuse_removed
 from axformer.errors import ConfigError
 from axformer.plan.elements import Dimensions
 
@@ -24,7 +25,7 @@ class RunConfig(BaseModel):
     method: str
     """The way to a smaller model: ``axformer`` is Algorithm 1 of the AxFormer paper."""
     seed: int = Field(default=0, ge=0, le=LARGEST_INTEGER)
-    """Seed of everything that is drawn at random: the rows of ``confirm``, the parts of ``safeguard=folds``, and
+    """Seed of everything that is drawn at random: the rows of ``confirm``, the parts of ``safeguard``, and
     ``order=random`` (Table V, first row)."""
     confirm: float = Field(default=0.0, ge=0.0, le=0.5)
     """Share of the validation rows that do not decide on trials. Every acceptance gives a model; the one with the lowest loss
@@ -61,6 +62,15 @@ class RunConfig(BaseModel):
     """Calibration rows of their own that are used, drawn at random by ``seed`` if there are more. None takes as many as have 20
     tokens for each neuron of a block, and at least 1,000: with more, the result was the same within the noise, and the time
     grows with them."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_of_today(cls, knobs: Any) -> Any:
+        if not isinstance(knobs, Mapping):
+            return knobs
+        today = of_today(knobs)
+        refuse_removed(today)
+        return today
 
     @property
     def loss_limit(self) -> float | None:
@@ -137,19 +147,9 @@ class RunConfig(BaseModel):
         return self
 
     @property
-    def is_guarded(self) -> bool:
-        """Whether trials are measured in low precision first."""
-        return False
-
-    @property
     def evaluates_in_float32(self) -> bool:
         """Whether an evaluator measures the trials in float32, and can thus measure the untouched model for the check too."""
         return False
-
-    @property
-    def one_process(self) -> str | None:
-        """The knobs that require a single process; None if several processes can share the samples."""
-        return "evaluate_in='int8'" if self.evaluate_in == "int8" else None
 
     def check(self) -> None:
         """Check that the knobs fit together.
@@ -173,10 +173,6 @@ class PlansConfig(RunConfig):
                 f"evaluate_in={self.evaluate_in}: {self.about.title} measures in float32; take the form onnx_int8, or "
                 "method=axformer"
             )
-
-    @property
-    def one_process(self) -> str | None:
-        return f"method={self.method}"
 
     @property
     def measures_path(self) -> bool:

@@ -10,7 +10,7 @@ from axformer.config.common import PlansConfig
 from axformer.plan.elements import Dimensions
 
 CONFIRM_IF_CALIBRATED = 0.8
-"""The default of ``confirm`` with calibration data of its own (``docs/certificate.md``)."""
+"""The default of ``confirm`` with calibration data of its own (``docs/statistics.md``)."""
 
 
 _MADE = """
@@ -56,9 +56,6 @@ class CompressConfig(PlansConfig):
     """Train what each budget leaves for this many epochs on the calibration rows, with the untouched model as the only teacher
     (COMPRESS, section 2): no label is looked at, and the certificate is of the trained models. It costs a training for each
     budget. 0 trains nothing."""
-    leaving: Literal["brain_surgeon", "magnitude", "contiguous"] = "brain_surgeon"
-    """The order in which units leave a block: those first whose loss, once repaired, changes the predictions least; smallest
-    weights first; or highest number first. The last two serve for comparison."""
     table_rows: int = Field(default=128, ge=1)
     """Number of deciding rows for the level table, or of calibration rows if fewer decide. More rows make the table more
     reliable and take proportionally longer."""
@@ -76,13 +73,7 @@ class CompressConfig(PlansConfig):
 
     @property
     def needs(self) -> Needs:
-        is_fitted, is_ordered = self.repair == "refit", self.leaving == "brain_surgeon"
-        return Needs(
-            fitting=is_fitted,
-            gradients=is_ordered,
-            calibration=is_fitted or is_ordered or self.polish > 0,
-            polish=self.polish,
-        )
+        return Needs(fitting=self.repair == "refit", gradients=True, calibration=True, polish=self.polish)
 
     @classmethod
     def applied_otherwise(cls, knobs: Mapping[str, Any], *, has_new_head: bool) -> str | None:  # noqa: ARG003

@@ -32,6 +32,13 @@ class Batch:
         """Total number of tokens, including padding."""
         return self.inputs["input_ids"].numel()
 
+    def to(self, device: Any) -> "Batch":
+        """The batch on a device; itself if it is there."""
+        if self.rows.device == torch.device(device):
+            return self
+        inputs = {name: values.to(device) for name, values in self.inputs.items()}
+        return Batch(self.rows.to(device), inputs, self.labels.to(device))
+
     def starts(self) -> Tensor:
         """Where each row's own tokens begin, shape (rows,): 0, or after the padding if it is on the left."""
         return self.inputs["attention_mask"].int().argmax(dim=-1)

@@ -15,7 +15,7 @@ from itertools import groupby
 from types import MappingProxyType
 
 from axformer.drawing.marks import LINES, MARKS, Tried, kind_of, measured
-from axformer.drawing.scale import Scale, labels
+from axformer.drawing.scale import Scale, fitted, labels
 from axformer.drawing.svg import EDGE, LETTER, WIDTH, Canvas, legend, line_of, words
 from axformer.errors import InputError
 from axformer.plan.elements import ElementKind, is_of_encoder, label_of, parse
@@ -42,7 +42,7 @@ _SPOT = 2.0
 
 
 @dataclass(frozen=True)
-class Tally:
+class TrialCounts:
     """Counts of a whole pass."""
 
     trials: int
@@ -54,7 +54,7 @@ class Tally:
     """Rejected trials with a lower bound instead of a loss."""
 
     @classmethod
-    def of(cls, trials: Sequence[Tried]) -> "Tally":
+    def of(cls, trials: Sequence[Tried]) -> "TrialCounts":
         """Count all trials of a pass."""
         kinds = [kind_of(trial) for trial in trials]
         early = kinds.count("bound")
@@ -79,7 +79,7 @@ class Plot:
 
 
 def loss_chart(
-    trials: Sequence[Tried], tally: Tally | None = None, width: int = WIDTH, *, kept: int | None = None
+    trials: Sequence[Tried], tally: TrialCounts | None = None, width: int = WIDTH, *, kept: int | None = None
 ) -> str:
     """The SVG text of a pass, or of its beginning while it runs.
 
@@ -94,7 +94,7 @@ def loss_chart(
     """
     if not trials:
         raise InputError("the trace holds no trial, so there is nothing to draw; wait for the first")
-    tally = tally or Tally.of(trials)
+    tally = tally or TrialCounts.of(trials)
     summary = describe_trace(trials, tally)
     canvas = Canvas("chart", "The loss, trial by trial", [summary], summary, width)
     top = canvas.top + _GAP + (_GUTTER + _EARLY if tally.early else 0)
@@ -111,9 +111,9 @@ def loss_chart(
     return canvas.drawn(drawn, height)
 
 
-def describe_trace(trials: Sequence[Tried], tally: Tally | None = None) -> str:
+def describe_trace(trials: Sequence[Tried], tally: TrialCounts | None = None) -> str:
     """The chart in words."""
-    tally = tally or Tally.of(trials)
+    tally = tally or TrialCounts.of(trials)
     standing = _standing(trials)
     left_out = tally.trials - len(trials)
     return (
@@ -136,11 +136,7 @@ def axis(losses: Sequence[float], base: float, bounds: tuple[float, float]) -> S
         base: loss of the untouched model, which sets the least span.
         bounds: top and bottom of the plot.
     """
-    low, high = min(losses), max(losses)
-    lacking = max(0.0, _LEAST_SPAN * abs(base) - (high - low)) or (0.0 if high > low else 1.0)
-    low, high = low - lacking / 2, high + lacking / 2
-    room = _MARGIN * (high - low)
-    return Scale(low - room, high + room, bounds[1], bounds[0])
+    return fitted(losses, _LEAST_SPAN * abs(base), _MARGIN, bounds[1], bounds[0])
 
 
 def _trials(trials: Sequence[Tried], across: Scale, bounds: tuple[float, float]) -> Iterator[str]:

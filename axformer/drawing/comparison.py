@@ -17,7 +17,7 @@ _DASHES = ("", "8 3", "2 3", "10 3 2 3", "5 5", "12 4")
 
 
 @dataclass(frozen=True)
-class Course:
+class LossCourse:
     """The losses of one pass."""
 
     letter: str
@@ -28,7 +28,7 @@ class Course:
     """Trials of the pass so far, including the base."""
 
 
-def comparison(courses: Sequence[Course], width: int = WIDTH) -> str:
+def comparison(courses: Sequence[LossCourse], width: int = WIDTH) -> str:
     """The SVG text of two to six passes.
 
     Args:
@@ -53,11 +53,11 @@ def comparison(courses: Sequence[Course], width: int = WIDTH) -> str:
     return canvas.drawn(drawn, top + _HEIGHT + 36)
 
 
-def _described(course: Course) -> str:
+def _described(course: LossCourse) -> str:
     return f"{course.letter}, {course.name}: {course.steps[0][1]:.4f} → {course.steps[-1][1]:.4f} in {course.trials:,} trials"
 
 
-def _curves(courses: Sequence[Course], plot: Plot) -> Iterator[str]:
+def _curves(courses: Sequence[LossCourse], plot: Plot) -> Iterator[str]:
     for index, course in enumerate(courses):
         if course.steps:
             path = steps(course.steps, plot, plot.across.place(course.trials - 1))
@@ -65,7 +65,7 @@ def _curves(courses: Sequence[Course], plot: Plot) -> Iterator[str]:
             yield f'<path {look} d="{path}"><title>{escape(_described(course))}</title></path>'
 
 
-def _letters(courses: Sequence[Course], plot: Plot) -> Iterator[str]:
+def _letters(courses: Sequence[LossCourse], plot: Plot) -> Iterator[str]:
     ends: list[tuple[float, float]] = []
     for index, course in enumerate(courses):
         if course.steps:

@@ -7,11 +7,11 @@ that of data that did not decide, or else the loss on the deciding data.
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from axformer.drawing.scale import Scale, labels
+from axformer.drawing.scale import Axes, fitted
 from axformer.drawing.svg import EDGE, WIDTH, Canvas, legend, line_of, words
 from axformer.errors import InputError
 from axformer.plan.elements import label_of
-from axformer.scores.path_costs import Costs, Model, costs_of
+from axformer.scores.path_costs import Costs, PathModel, costs_of
 from axformer.wire.report import PathPoint
 
 CURVE = "path.svg"
@@ -45,13 +45,12 @@ def path_curve(path: Sequence[PathPoint], width: int = WIDTH) -> str:
     lines = costs_of(path)
     canvas = Canvas("path", "What speed costs", _subtitle(path, lines[0]), describe_path(path), width)
     top = canvas.top + _GAP
-    upright = _upright(lines, (top, top + _HEIGHT))
-    across = _across(path, (_LEFT, width - EDGE))
+    axes = _axes(path, lines, top, width)
     signs, height = legend(_signs(lines), top + _HEIGHT + 66, width)
-    drawn = [*_axes(lines[0], upright, across)]
+    drawn = [*_frame(lines[0], axes)]
     shown = {model.point.seq for model in lines[0].models if model.is_best}
     for line in reversed(lines):
-        drawn += _line(line, upright, across, shown)
+        drawn += _line(line, axes, shown)
     return canvas.drawn([*drawn, *signs], height)
 
 
@@ -72,7 +71,7 @@ def _subtitle(path: Sequence[PathPoint], costs: Costs) -> list[str]:
     return text
 
 
-def _gain(first: PathPoint, model: Model) -> str:
+def _gain(first: PathPoint, model: PathModel) -> str:
     """How fast and how small a model is."""
     point = model.point
     size = f"{model.times:.2f} times as fast with {point.parameters / first.parameters:.1%} of the parameters"
@@ -81,46 +80,31 @@ def _gain(first: PathPoint, model: Model) -> str:
     return f"{size} ({point.encoder_parameters / first.encoder_parameters:.1%} of the encoder's)"
 
 
-def _change(costs: Costs, model: Model) -> str:
+def _change(costs: Costs, model: PathModel) -> str:
     return f"{costs.name} {model.change:+.2f} {costs.unit}"
 
 
-def _upright(lines: Sequence[Costs], bounds: tuple[float, float]) -> Scale:
-    values = [model.change for line in lines for model in line.models]
-    return _axis([*values, 0.0], _LEAST_SPAN, bounds[1], bounds[0])
+def _axes(path: Sequence[PathPoint], lines: Sequence[Costs], top: float, width: int) -> Axes:
+    changes = [model.change for line in lines for model in line.models]
+    right = width - EDGE
+    across = fitted([point.estimated_speedup for point in path], _LEAST_LENGTH, _MARGIN, _LEFT, right)
+    return Axes(across, fitted([*changes, 0.0], _LEAST_SPAN, _MARGIN, top + _HEIGHT, top), _LEFT, right)
 
 
-def _across(path: Sequence[PathPoint], bounds: tuple[float, float]) -> Scale:
-    return _axis([point.estimated_speedup for point in path], _LEAST_LENGTH, *bounds)
-
-
-def _axis(values: Sequence[float], least: float, start: float, stop: float) -> Scale:
-    low, high = min(values), max(values)
-    lacking = max(0.0, least - (high - low))
-    low, high = low - lacking / 2, high + lacking / 2
-    room = _MARGIN * (high - low)
-    return Scale(low - room, high + room, start, stop)
-
-
-def _axes(costs: Costs, upright: Scale, across: Scale) -> Iterator[str]:
+def _frame(costs: Costs, axes: Axes) -> Iterator[str]:
     """Grid lines and round numbers along both axes, and the untouched model's line."""
-    left, right = across.start, across.stop
-    ticks = upright.ticks(_MOST_TICKS)
-    for tick, label in zip(ticks, labels(ticks), strict=True):
-        place = upright.place(tick)
-        yield f'<path class="grid" d="M{left:g} {place:.1f}H{right:g}"/>'
-        yield words(left - 6, round(place + 4, 1), label, "faint", "end")
-    ticks = across.ticks(max(2, min(_MOST_TICKS, int(right - left) // _TICK_ROOM)))
-    for tick, label in zip(ticks, labels(ticks), strict=True):
-        yield words(round(across.place(tick), 1), upright.start + 18, label, "faint", "middle")
-    yield words((left + right) / 2, upright.start + 38, "times as fast, estimated from operations", "ink", "middle")
-    yield words(left, upright.stop - 6, f"change, {costs.unit}", "faint")
-    yield f'<path class="base" d="M{left:g} {upright.place(0.0):.1f}H{right:g}"/>'
+    yield from axes.grid(_MOST_TICKS)
+    yield from axes.numbers(axes.across.ticks(max(2, min(_MOST_TICKS, int(axes.right - axes.left) // _TICK_ROOM))))
+    yield axes.name("times as fast, estimated from operations")
+    yield words(axes.left, axes.upright.stop - 6, f"change, {costs.unit}", "faint")
+    yield axes.level(0.0)
 
 
-def _line(costs: Costs, upright: Scale, across: Scale, shown: set[int]) -> Iterator[str]:
+def _line(costs: Costs, axes: Axes, shown: set[int]) -> Iterator[str]:
     """The line through the models of the front, and on the least biased data a quiet dot for every other one."""
-    places = {model.point.seq: (across.place(model.times), upright.place(model.change)) for model in costs.models}
+    places = {
+        model.point.seq: (axes.across.place(model.times), axes.upright.place(model.change)) for model in costs.models
+    }
     front = sorted((model for model in costs.models if model.point.seq in shown), key=lambda model: model.times)
     ends = "L".join("{:.1f} {:.1f}".format(*places[model.point.seq]) for model in front)
     yield f'<path class="{costs.data}" d="M{ends}"/>'
@@ -131,7 +115,7 @@ def _line(costs: Costs, upright: Scale, across: Scale, shown: set[int]) -> Itera
     yield from line_of(_mark(costs, model, places[model.point.seq], model.point.seq in shown) for model in costs.models)
 
 
-def _mark(costs: Costs, model: Model, place: tuple[float, float], is_shown: bool) -> str:
+def _mark(costs: Costs, model: PathModel, place: tuple[float, float], is_shown: bool) -> str:
     (x, y), point = place, model.point
     text = (
         f"{point.seq}: {label_of(point.element, 'untouched')}, {_change(costs, model)} ({model.value:.4f}), "

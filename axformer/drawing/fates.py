@@ -34,7 +34,7 @@ _BY_VERDICT: Mapping[str, str] = {Verdict.REJECT: "kept", Verdict.REFINE: "opene
 
 
 @dataclass(frozen=True)
-class Part:
+class DrawnPart:
     """An element, or a run of heads or neurons, with its range in the block."""
 
     element: str
@@ -45,7 +45,7 @@ class Part:
     meaning: str
 
 
-def planned(index: int, left: LayerPlan, dimensions: Dimensions) -> tuple[list[Part], list[Part]]:
+def planned(index: int, left: LayerPlan, dimensions: Dimensions) -> tuple[list[DrawnPart], list[DrawnPart]]:
     """The heads and runs of neurons in a layer's plan; a removed block is one part, and so is that of a dropped layer."""
     if left.dropped:
         sizes = dimensions.heads, dimensions.intermediate_size
@@ -57,7 +57,7 @@ def planned(index: int, left: LayerPlan, dimensions: Dimensions) -> tuple[list[P
     ]
     if left.hard_attention is not None:
         heads = [
-            Part(part.element, part.start, part.stop, "hard", part.meaning) if part.shade == "kept" else part
+            DrawnPart(part.element, part.start, part.stop, "hard", part.meaning) if part.shade == "kept" else part
             for part in heads
         ]
     edges = [0, *(edge for bounds in left.neurons for edge in bounds), dimensions.intermediate_size]
@@ -70,9 +70,9 @@ def planned(index: int, left: LayerPlan, dimensions: Dimensions) -> tuple[list[P
     )
 
 
-def _planned(element: Element, start: int, stop: int, is_kept: bool) -> Part:
+def _planned(element: Element, start: int, stop: int, is_kept: bool) -> DrawnPart:
     shade = "kept" if is_kept else "gone"
-    return Part(element.id, start, stop, shade, FATES[shade])
+    return DrawnPart(element.id, start, stop, shade, FATES[shade])
 
 
 class Fates:
@@ -87,22 +87,22 @@ class Fates:
             if element.kind is ElementKind.NEURONS:
                 self._groups.setdefault(element.layer, []).append(element)
 
-    def squares(self, index: int) -> list[Part]:
+    def squares(self, index: int) -> list[DrawnPart]:
         """Hard attention, attention and FFN of a layer."""
         rewrite = self._part(hard_attention(index), 0, 1)
         if rewrite.shade == "gone":
             meaning = rewrite.meaning.replace(FATES["gone"], FATES["hard"], 1)
-            rewrite = Part(rewrite.element, 0, 1, "hard", meaning)
+            rewrite = DrawnPart(rewrite.element, 0, 1, "hard", meaning)
         return [rewrite, *(self._part(block, 0, 1, of=self._block(block)) for block in (attention(index), ffn(index)))]
 
-    def heads(self, index: int) -> list[Part]:
+    def heads(self, index: int) -> list[DrawnPart]:
         """Every head of a layer; a removed block is one part."""
         block, count = self._block(attention(index)), self._dimensions.heads
         if block is not None and block.verdict == Verdict.ACCEPT:
             return [self._part(attention(index), 0, count, of=block)]
         return [self._part(head(index, number), number, number + 1, block=block) for number in range(count)]
 
-    def neurons(self, index: int) -> list[Part]:
+    def neurons(self, index: int) -> list[DrawnPart]:
         """All neurons of a layer as one part, and on top the groups that were tried."""
         block, size = self._block(ffn(index)), self._dimensions.intermediate_size
         if block is not None and block.verdict == Verdict.ACCEPT:
@@ -118,16 +118,16 @@ class Fates:
 
     def _part(
         self, element: Element, start: int, stop: int, *, of: Tried | None = None, block: Tried | None = None
-    ) -> Part:
+    ) -> DrawnPart:
         """The part of an element by its own trial or ``of`` another; without a trial it shares the fate of its ``block``."""
         name = element.id
         trial = of or self._trials.get(name)
         if trial is not None:
             shade = _BY_VERDICT[trial.verdict]
-            return Part(name, start, stop, shade, f"{FATES[shade]}, {measured(trial)}")
+            return DrawnPart(name, start, stop, shade, f"{FATES[shade]}, {measured(trial)}")
         if block is not None and block.verdict == Verdict.REJECT:
-            return Part(name, start, stop, "kept", "kept with its block")
-        return Part(name, start, stop, "untried", FATES["untried"])
+            return DrawnPart(name, start, stop, "kept", "kept with its block")
+        return DrawnPart(name, start, stop, "untried", FATES["untried"])
 
 
 def _places(groups: Sequence[Element]) -> tuple[list[int], list[int]]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from html import escape
 
 from axformer.drawing.marks import CURVES
-from axformer.drawing.scale import Scale, labels
+from axformer.drawing.scale import Axes, fitted
 from axformer.drawing.svg import EDGE, LETTER, WIDTH, Canvas, legend, line_of, words
 from axformer.errors import InputError
 
@@ -50,12 +50,6 @@ class FormSeries:
     marks: Sequence[FormMark]
 
 
-@dataclass(frozen=True)
-class _Frame:
-    across: Scale
-    upright: Scale
-
-
 def forms_chart(title: str, metric: str, untouched: float, series: Sequence[FormSeries], width: int = WIDTH) -> str:
     """The SVG text of the forms of several results of one checkpoint.
 
@@ -78,9 +72,9 @@ def forms_chart(title: str, metric: str, untouched: float, series: Sequence[Form
     summary = f"untouched model {untouched:.2f}. {'. '.join(described)}"
     canvas = Canvas("forms", title, ["right is faster, up is better; bars are 95 % intervals"], summary, width)
     top = canvas.top + _GAP
-    frame = _frame(untouched, marks, (_LEFT, width - EDGE - 80), (top + _HEIGHT, top))
+    axes = _axes(untouched, marks, top, width)
     signs, height = legend(_signs(series), top + _HEIGHT + 66, width)
-    drawn = [*_axes(frame, metric, untouched, width), *_series(series, frame), *_names(marks, frame), *signs]
+    drawn = [*_frame(axes, metric, untouched), *_series(series, axes), *_names(marks, axes), *signs]
     return canvas.drawn(drawn, height)
 
 
@@ -89,47 +83,31 @@ def _told(mark: FormMark) -> str:
     return f"{mark.name} {mark.value:.2f}{where}, {mark.times:.2f} times as fast"
 
 
-def _frame(untouched: float, marks: Sequence[FormMark], across: tuple[int, int], upright: tuple[int, int]) -> _Frame:
+def _axes(untouched: float, marks: Sequence[FormMark], top: float, width: int) -> Axes:
     ends = [end for mark in marks for end in (mark.interval or ())]
-    values = [untouched, *(mark.value for mark in marks), *ends]
-    times = [1.0, *(mark.times for mark in marks)]
-    lacking = max(0.0, _LEAST_SPAN - (max(values) - min(values))) / 2
-    return _Frame(
-        _axis(min(times), max(max(times), 1.5), *across), _axis(min(values) - lacking, max(values) + lacking, *upright)
-    )
+    values, times = [untouched, *(mark.value for mark in marks), *ends], [1.0, 1.5, *(mark.times for mark in marks)]
+    across = fitted(times, 0.0, _MARGIN, _LEFT, width - EDGE - 80)
+    return Axes(across, fitted(values, _LEAST_SPAN, _MARGIN, top + _HEIGHT, top), _LEFT, width - EDGE)
 
 
-def _axis(low: float, high: float, start: float, stop: float) -> Scale:
-    room = _MARGIN * (high - low)
-    return Scale(low - room, high + room, start, stop)
+def _frame(axes: Axes, metric: str, untouched: float) -> Iterator[str]:
+    yield from axes.grid(_TICKS)
+    yield from axes.numbers(axes.across.ticks(2 * _TICKS), "x")
+    yield axes.name("times as fast as the untouched model, one input")
+    yield words(_LEFT - 46, axes.upright.stop - 8, metric, "ink")
+    yield axes.level(untouched)
 
 
-def _axes(frame: _Frame, metric: str, untouched: float, width: int) -> Iterator[str]:
-    across, upright = frame.across, frame.upright
-    ticks = upright.ticks(_TICKS)
-    for tick, label in zip(ticks, labels(ticks), strict=True):
-        yield f'<path class="grid" d="M{_LEFT} {upright.place(tick):.1f}H{width - EDGE}"/>'
-        yield words(_LEFT - 6, round(upright.place(tick) + 4, 1), label, "faint", "end")
-    ticks = across.ticks(2 * _TICKS)
-    for tick, label in zip(ticks, labels(ticks), strict=True):
-        yield words(round(across.place(tick), 1), upright.start + 18, f"{label}x", "faint", "middle")
-    yield words(
-        (_LEFT + width) / 2, upright.start + 38, "times as fast as the untouched model, one input", "ink", "middle"
-    )
-    yield words(_LEFT - 46, upright.stop - 8, metric, "ink")
-    yield f'<path class="base" d="M{_LEFT} {upright.place(untouched):.1f}H{width - EDGE}"/>'
-
-
-def _series(series: Sequence[FormSeries], frame: _Frame) -> Iterator[str]:
+def _series(series: Sequence[FormSeries], axes: Axes) -> Iterator[str]:
     for index, one in enumerate(series):
-        yield from line_of(_mark(index, one.name, mark, frame) for mark in one.marks)
+        yield from line_of(_mark(index, one.name, mark, axes) for mark in one.marks)
 
 
-def _mark(index: int, name: str, mark: FormMark, frame: _Frame) -> str:
-    x, y = round(frame.across.place(mark.times), 1), round(frame.upright.place(mark.value), 1)
+def _mark(index: int, name: str, mark: FormMark, axes: Axes) -> str:
+    x, y = round(axes.across.place(mark.times), 1), round(axes.upright.place(mark.value), 1)
     bar = ""
     if mark.interval is not None:
-        low, high = (round(frame.upright.place(end), 1) for end in mark.interval)
+        low, high = (round(axes.upright.place(end), 1) for end in mark.interval)
         bar = f'<path class="curve-{index % len(CURVES)}" opacity=".45" d="M{x} {low}V{high}"/>'
     told = escape(f"{name}, {_told(mark)}")
     shape = _SHAPES[index % len(_SHAPES)]
@@ -137,12 +115,12 @@ def _mark(index: int, name: str, mark: FormMark, frame: _Frame) -> str:
     return f'{bar}<path {look} d="{shape}"><title>{told}</title></path>'
 
 
-def _names(marks: Sequence[FormMark], frame: _Frame) -> Iterator[str]:
+def _names(marks: Sequence[FormMark], axes: Axes) -> Iterator[str]:
     """The name of each mark beside it, below other names and marks that it would cover."""
-    places = [(frame.across.place(mark.times), frame.upright.place(mark.value)) for mark in marks]
+    places = [(axes.across.place(mark.times), axes.upright.place(mark.value)) for mark in marks]
     placed = [(x - _RADIUS, x + _RADIUS, y + _RADIUS) for x, y in places]
     for mark in sorted(marks, key=lambda mark: -mark.value):
-        x, y = frame.across.place(mark.times) + _ASIDE, frame.upright.place(mark.value) - 4
+        x, y = axes.across.place(mark.times) + _ASIDE, axes.upright.place(mark.value) - 4
         room = LETTER * len(mark.name)
         while any(abs(y - other) < _LINE and x < end and start < x + room for start, end, other in placed):
             y += 1

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from html import escape
 
 from axformer.drawing.marks import CURVES
-from axformer.drawing.scale import Scale, labels
+from axformer.drawing.scale import Axes, Scale, fitted
 from axformer.drawing.svg import EDGE, WIDTH, Canvas, legend, line_of, words
 from axformer.errors import InputError
 
 _LEFT = 66
-_GAP, _HEIGHT = 26, 190
-"""Space above the plot, and its height."""
+_GAP = 26
+"""Space above the plot."""
 _MARGIN = 0.08
 """Margin around the data, as a share of its range."""
 _MOST_TICKS = 6
@@ -50,6 +50,8 @@ class Lines:
     """The vertical axis spans at least this much, so that equal values look equal."""
     form: str = ".4f"
     """How values are written."""
+    height: float = 190
+    """Of the plot."""
 
 
 def lines_chart(chart: Lines, width: int = WIDTH) -> str:
@@ -66,13 +68,11 @@ def lines_chart(chart: Lines, width: int = WIDTH) -> str:
     summary = ". ".join(_told(chart, line) for line in chart.lines)
     canvas = Canvas(chart.name, chart.title, chart.subtitle, summary, width)
     top = canvas.top + _GAP
-    upright = _scale([*(y for _, y in points), *(value for _, value in chart.levels)], chart.least_span, top)
-    places = [x for x, _ in points]
-    across = Scale(min(places), max(max(places), min(places) + 1e-9), _LEFT + 8, width - EDGE - 8)
-    signs, height = legend(_signs(chart), top + _HEIGHT + 62, width)
-    drawn = [*_grid(chart, upright, across, width), *_levels(chart, upright, width)]
+    axes = _axes(chart, points, top, width)
+    signs, height = legend(_signs(chart), top + chart.height + 62, width)
+    drawn = [*_frame(chart, axes)]
     for index, line in enumerate(chart.lines):
-        drawn += _drawn(chart, index, line, upright, across)
+        drawn += _drawn(chart, index, line, axes)
     return canvas.drawn([*drawn, *signs], height)
 
 
@@ -81,36 +81,31 @@ def _told(chart: Lines, line: Line) -> str:
     return f"{line.name}: {first[1]:{chart.form}} at {first[0]:g} to {last[1]:{chart.form}} at {last[0]:g}"
 
 
-def _scale(values: Sequence[float], least: float, top: float) -> Scale:
-    low, high = min(values), max(values)
-    lacking = max(0.0, least - (high - low)) / 2
-    room = _MARGIN * (high - low + 2 * lacking)
-    return Scale(low - lacking - room, high + lacking + room, top + _HEIGHT, top)
+def _axes(chart: Lines, points: Sequence[Point], top: float, width: int) -> Axes:
+    values = [*(y for _, y in points), *(value for _, value in chart.levels)]
+    places = [x for x, _ in points]
+    across = Scale(min(places), max(max(places), min(places) + 1e-9), _LEFT + 8, width - EDGE - 8)
+    upright = fitted(values, chart.least_span, _MARGIN, top + chart.height, top)
+    return Axes(across, upright, _LEFT, width - EDGE)
 
 
-def _grid(chart: Lines, upright: Scale, across: Scale, width: int) -> Iterator[str]:
-    ticks = upright.ticks(_MOST_TICKS)
-    for tick, label in zip(ticks, labels(ticks), strict=True):
-        y = upright.place(tick)
-        yield f'<path class="grid" d="M{_LEFT} {y:.1f}H{width - EDGE}"/>'
-        yield words(_LEFT - 8, round(y + 4, 1), label, "faint", "end")
+def _frame(chart: Lines, axes: Axes) -> Iterator[str]:
+    yield from axes.grid(_MOST_TICKS)
     are_counts = all(x == int(x) for line in chart.lines for x, _ in line.points)
-    ticks = [tick for tick in across.ticks(2 * _MOST_TICKS) if not are_counts or tick == int(tick)]
-    for tick, label in zip(ticks, labels(ticks), strict=True):
-        yield words(round(across.place(tick), 1), upright.start + 18, label, "faint", "middle")
-    yield words((_LEFT + width - EDGE) / 2, upright.start + 38, chart.across, "ink", "middle")
-    yield words(_LEFT, upright.stop - 8, chart.upright, "faint")
-
-
-def _levels(chart: Lines, upright: Scale, width: int) -> Iterator[str]:
+    ticks = axes.across.ticks(2 * _MOST_TICKS)
+    yield from axes.numbers([tick for tick in ticks if not are_counts or tick == int(tick)])
+    yield axes.name(chart.across)
+    yield words(_LEFT, axes.upright.stop - 8, chart.upright, "faint")
     for number, (name, value) in enumerate(chart.levels):
-        y = upright.place(value)
-        dash = f' style="stroke-dasharray:{_LEVEL_DASHES[number]}"'
-        yield f'<path class="base"{dash} d="M{_LEFT} {y:.1f}H{width - EDGE}"><title>{escape(name)}</title></path>'
+        yield axes.level(value, _level_dash(number), name)
 
 
-def _drawn(chart: Lines, index: int, line: Line, upright: Scale, across: Scale) -> Iterator[str]:
-    places = [(across.place(x), upright.place(y)) for x, y in line.points]
+def _level_dash(number: int) -> str:
+    return f' style="stroke-dasharray:{_LEVEL_DASHES[number]}"'
+
+
+def _drawn(chart: Lines, index: int, line: Line, axes: Axes) -> Iterator[str]:
+    places = [(axes.across.place(x), axes.upright.place(y)) for x, y in line.points]
     path = "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
     yield f'<path class="curve-{index}" stroke-dasharray="{_DASHES[index]}" d="M{path}"/>'
     yield from line_of(
@@ -125,5 +120,4 @@ def _signs(chart: Lines) -> Iterator[tuple[str, str]]:
         dash = f'stroke-dasharray="{_DASHES[index]}"'
         yield f'<path class="curve-{index}" {dash} d="M-11 0h22"/><circle class="letter-{index}" r="3.5"/>', line.name
     for number, (name, value) in enumerate(chart.levels):
-        dash = f' style="stroke-dasharray:{_LEVEL_DASHES[number]}"'
-        yield f'<path class="base"{dash} d="M-11 0h22"/>', f"{name} ({value:{chart.form}})"
+        yield f'<path class="base"{_level_dash(number)} d="M-11 0h22"/>', f"{name} ({value:{chart.form}})"

@@ -7,7 +7,7 @@ fate of each element, and squares for blocks and hard attention before their par
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from axformer.drawing.fates import FATES, Fates, Part, planned
+from axformer.drawing.fates import FATES, DrawnPart, Fates, planned
 from axformer.drawing.marks import Tried
 from axformer.drawing.svg import EDGE, WIDTH, Canvas, legend, line_of, notes, words
 from axformer.plan.elements import Dimensions, attention, ffn, label_of
@@ -151,11 +151,11 @@ def _percent(kept: int, total: int) -> str:
     return f"{min(max(round(100 * kept / total), int(kept > 0)), 100 - int(kept < total))} %"
 
 
-def _square(part: Part, x: float, y: float) -> str:
+def _square(part: DrawnPart, x: float, y: float) -> str:
     return _rect(part, part.shade, x + 0.5, y + 0.5, _BLOCK - 1, 2)
 
 
-def _strip(parts: Sequence[Part], total: int, x: float, width: float, y: float) -> Iterator[str]:
+def _strip(parts: Sequence[DrawnPart], total: int, x: float, width: float, y: float) -> Iterator[str]:
     """The parts of a block side by side, with thin gaps if they are wide enough."""
     for part in parts:
         left, right = x + width * part.start / total, x + width * part.stop / total
@@ -164,7 +164,7 @@ def _strip(parts: Sequence[Part], total: int, x: float, width: float, y: float) 
         yield _rect(part, shade, left + gap / 2, y + 0.5, max(right - left - gap, 0.5), min(2, gap))
 
 
-def _rect(part: Part, shade: str, x: float, y: float, width: float, corner: float) -> str:
+def _rect(part: DrawnPart, shade: str, x: float, y: float, width: float, corner: float) -> str:
     box = f'x="{x:.2f}" y="{y:g}" width="{width:.2f}" height="{_BLOCK - 1}" rx="{corner:g}"'
     title = f"{label_of(part.element, '')}: {part.meaning}"
     return f'<rect class="{shade}" data-element="{part.element}" {box}><title>{title}</title></rect>'

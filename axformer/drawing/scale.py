@@ -1,7 +1,11 @@
-"""An axis: the positions of values, and the round values for its labels."""
+"""The axes of a plot: the positions of values, and round values for labels."""
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from html import escape
+
+from axformer.drawing.svg import words
 
 _STEPS = (1, 2, 2.5, 5, 10)
 """Possible steps between round values, times a power of ten."""
@@ -37,3 +41,53 @@ def labels(ticks: list[float]) -> list[str]:
     digits = max(0, -math.floor(math.log10(step)))
     digits += abs(step * 10**digits - round(step * 10**digits)) > 1e-6
     return [f"{tick:,.{digits}f}" for tick in ticks]
+
+
+def fitted(values: Sequence[float], least: float, margin: float, start: float, stop: float) -> Scale:
+    """An axis that covers values.
+
+    Args:
+        values: at least one.
+        least: what it spans at least, so that nearly equal values look equal.
+        margin: room at both ends, as a share of the range.
+        start: position of its low end.
+        stop: position of its high end.
+    """
+    low, high = min(values), max(values)
+    lacking = max(0.0, least - (high - low)) or (0.0 if high > low else 1.0)
+    low, high = low - lacking / 2, high + lacking / 2
+    room = margin * (high - low)
+    return Scale(low - room, high + room, start, stop)
+
+
+@dataclass(frozen=True)
+class Axes:
+    """Both axes of a plot, with lines across from ``left`` to ``right``."""
+
+    across: Scale
+    upright: Scale
+    left: float
+    right: float
+
+    def grid(self, most: int) -> Iterator[str]:
+        """Lines at round values of the vertical axis, with their numbers."""
+        ticks = self.upright.ticks(most)
+        for tick, label in zip(ticks, labels(ticks), strict=True):
+            place = self.upright.place(tick)
+            yield f'<path class="grid" d="M{self.left:g} {place:.1f}H{self.right:g}"/>'
+            yield words(self.left - 6, round(place + 4, 1), label, "faint", "end")
+
+    def numbers(self, ticks: list[float], unit: str = "") -> Iterator[str]:
+        """Numbers below the plot."""
+        for tick, label in zip(ticks, labels(ticks), strict=True):
+            place = round(self.across.place(tick), 1)
+            yield words(place, self.upright.start + 18, f"{label}{unit}", "faint", "middle")
+
+    def name(self, across: str) -> str:
+        """The name of the horizontal axis."""
+        return words((self.left + self.right) / 2, self.upright.start + 38, across, "ink", "middle")
+
+    def level(self, value: float, look: str = "", title: str = "") -> str:
+        """A line across at a value, such as that of the untouched model."""
+        path = f'<path class="base"{look} d="M{self.left:g} {self.upright.place(value):.1f}H{self.right:g}"'
+        return f"{path}><title>{escape(title)}</title></path>" if title else f"{path}/>"

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Self
 
 import torch
 from torch import Tensor
@@ -22,7 +23,14 @@ class Part:
 
 
 class Evaluator(ABC):
-    """Measures the loss of each validation sample under a plan."""
+    """Measures the loss of each validation sample under a plan. Used as a context manager; caches are kept for the next use."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Release what is needed only inside the context: nothing, unless an evaluator says otherwise."""
+        return
 
     @property
     @abstractmethod

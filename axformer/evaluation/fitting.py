@@ -1,7 +1,7 @@
 """The interface between evaluators and fits of the remaining weights."""
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Protocol, Self
 
 from torch import Tensor, nn
 
@@ -25,6 +25,13 @@ class FittedEvaluator(Evaluator):
     def __init__(self, evaluator: Evaluator, fitting: Fitting) -> None:
         self._evaluator = evaluator
         self._fitting = fitting
+
+    def __enter__(self) -> Self:
+        self._evaluator.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._evaluator.__exit__(*_)
 
     @property
     def precision(self) -> str:

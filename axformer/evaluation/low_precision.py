@@ -1,13 +1,7 @@
-"""The number format of the screen, which measures trials in low precision first."""
+"""The 16-bit number format of a device, and how fast it multiplies there."""
 
 import torch
 from torch.nn.functional import linear
-
-from axformer.model.number_format import name_of
-
-PAYS_FROM = 2.0
-"""Smallest speedup of matrix products over float32 with which the screen saves time; everything but products stays as slow as
-before (``docs/speed.md``)."""
 
 _SHAPE = 512, 512, 2048
 _REPEATS = 5
@@ -24,16 +18,6 @@ def low_precision(device: torch.device) -> torch.dtype:
 def gain_in_rate(device: torch.device) -> float:
     """Measure how many times as fast as in float32 the device multiplies matrices in low precision."""
     return _seconds(torch.float32, device) / _seconds(low_precision(device), device)
-
-
-def advice(gain: float, dtype: torch.dtype) -> str | None:
-    """The advice for a user who asks for screening passes on a machine where they save no time."""
-    if gain >= PAYS_FROM:
-        return None
-    return (
-        f"matrices are multiplied {gain:.2g} times as fast in {name_of(dtype)} as in float32 here; precision=guarded saves "
-        f"time from about {PAYS_FROM:g} times on, and precision=float32 decides the same"
-    )
 
 
 def _seconds(dtype: torch.dtype, device: torch.device) -> float:

@@ -1,4 +1,4 @@
-"""Fast projections for cut layers, in a given precision.
+"""Fast projections for cut layers.
 
 A cut layer multiplies with the same weights hundreds of times. On a CPU, oneDNN packs the weights once into the layout of its
 kernels, and fuses the activation function of the FFN into the product.
@@ -22,8 +22,8 @@ from axformer.plan.plan import LayerPlan
 
 ROWS = 1024
 """Number of rows that packed weights are optimised for, roughly the tokens of a batch."""
-_PACKED: WeakValueDictionary[tuple[int, torch.dtype], Tensor] = WeakValueDictionary()
-"""Packed weights in use, by parameter and number format. Cut forms of a layer share the projections that they leave whole."""
+_PACKED: WeakValueDictionary[int, Tensor] = WeakValueDictionary()
+"""Packed weights in use, by parameter. Cut forms of a layer share the projections that they leave whole."""
 _NOTHING = "none", "none"
 _TAKEN_IN: dict[type, tuple[str, str]] = {
     GELUActivation: ("gelu", "none"),
@@ -34,35 +34,25 @@ _TAKEN_IN: dict[type, tuple[str, str]] = {
 """Activation functions that oneDNN can fuse into a product, with oneDNN's names for the function and its variant."""
 
 
-def multiply_fast(layer: nn.Module, plan: LayerPlan, *, architecture: Architecture, dtype: torch.dtype) -> None:
-    """Let the projections of a cut layer multiply in this number format, on a CPU with packed weights. This cannot be undone.
+def multiply_fast(layer: nn.Module, plan: LayerPlan, *, architecture: Architecture) -> None:
+    """Let the projections of a cut layer multiply with packed weights where that is possible. This cannot be undone.
 
-    The softmax of the attention pads short rows, which is faster. Everything else in the layer stays in float32, except between
-    the projections of an FFN, where values are rounded anyway.
+    The softmax of the attention pads short rows, which is faster.
     """
     ffn = architecture.ffn.weights(layer) if plan.neurons else None
     inner = set() if ffn is None else {id(part.module) for part in ffn.inputs}
-    after = _NOTHING if ffn is None else _take_in_activation(ffn, dtype)
+    after = _NOTHING if ffn is None else _take_in_activation(ffn)
     core = architecture.attention.weights(layer).core if plan.heads else None
     if core is not None:
         setattr(core, FULL_ROWS_ATTRIBUTE, True)
     for module in layer.modules():
         if is_projection(module):
-            is_inner = id(module) in inner
-            multiply = multiplier(module, dtype, after if is_inner else _NOTHING)
-            output = dtype if is_inner else torch.float32
-            module.forward = partial(_forward, multiply=multiply, dtype=dtype, output=output)
+            module.forward = multiplier(module, after if id(module) in inner else _NOTHING)
 
 
-def _forward(
-    hidden: Tensor, *, multiply: Callable[[Tensor], Tensor], dtype: torch.dtype, output: torch.dtype
-) -> Tensor:
-    return multiply(hidden.to(dtype)).to(output)
-
-
-def _take_in_activation(ffn: BlockWeights, dtype: torch.dtype) -> tuple[str, str]:
+def _take_in_activation(ffn: BlockWeights) -> tuple[str, str]:
     """Fuse the activation function into the input projection, and remove it from the layer. Returns oneDNN's name for it."""
-    if ffn.activation is None or not _packs(ffn.output.parameter, dtype):
+    if ffn.activation is None or not _packs(ffn.output.parameter):
         return _NOTHING
     holder, name = ffn.activation
     after = _TAKEN_IN.get(type(getattr(holder, name)), _NOTHING)
@@ -71,22 +61,21 @@ def _take_in_activation(ffn: BlockWeights, dtype: torch.dtype) -> tuple[str, str
     return after
 
 
-def multiplier(projection: Any, dtype: torch.dtype, after: tuple[str, str] = _NOTHING) -> Callable[[Tensor], Tensor]:
+def multiplier(projection: Any, after: tuple[str, str] = _NOTHING) -> Callable[[Tensor], Tensor]:
     """The function that multiplies inputs of shape (..., inputs) with a projection's weights, giving (..., outputs).
 
     Args:
         after: oneDNN's name of a function of the outputs that is fused into the product.
     """
-    weight = (projection.weight.T if isinstance(projection, Conv1D) else projection.weight).detach().to(dtype)
-    bias = None if projection.bias is None else projection.bias.detach().to(dtype)
-    if not _packs(weight, dtype):
+    weight = (projection.weight.T if isinstance(projection, Conv1D) else projection.weight).detach()
+    bias = None if projection.bias is None else projection.bias.detach()
+    if not _packs(weight):
         return partial(functional.linear, weight=weight, bias=bias)
-    key = id(projection.weight), dtype
-    packed = _PACKED.get(key)
+    packed = _PACKED.get(id(projection.weight))
     if packed is None:
         packed = torch.ops.mkldnn._reorder_linear_weight(weight.contiguous(), ROWS)
         packed.packed_from = projection.weight  # keeps the parameter alive, so that its id is not reused
-        _PACKED[key] = packed
+        _PACKED[id(projection.weight)] = packed
     return partial(_packed_linear, weight=packed, bias=bias, after=after)
 
 
@@ -95,7 +84,7 @@ def transposed_product(x: Tensor, y: Tensor) -> Tensor:
 
     In float32 on a CPU, oneDNN multiplies, as it does for packed projections.
     """
-    if x.dtype is not torch.float32 or not _packs(x, x.dtype) or not x.numel() or not y.numel():
+    if x.dtype is not torch.float32 or not _packs(x) or not x.numel() or not y.numel():
         return x.T @ y
     right = y.T.contiguous()
     left = right if x is y else x.T.contiguous()
@@ -108,8 +97,6 @@ def _packed_linear(hidden: Tensor, *, weight: Tensor, bias: Tensor | None, after
     return output
 
 
-def _packs(weight: Tensor, dtype: torch.dtype) -> bool:
-    """Whether oneDNN can multiply with a weight in this number format; without AVX-512 it often lacks bfloat16."""
-    if weight.device.type != "cpu" or not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
-        return False
-    return dtype is not torch.bfloat16 or bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+def _packs(weight: Tensor) -> bool:
+    """Whether oneDNN can multiply with a float32 weight."""
+    return weight.device.type == "cpu" and bool(torch.backends.mkldnn.is_available())  # type: ignore[no-untyped-call]

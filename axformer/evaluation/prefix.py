@@ -87,7 +87,7 @@ class PrefixEvaluator(Evaluator):
         if self._fitting is not None:
             self._fitting.fit(index, layer, plan)
         if self._techniques.packed:
-            multiply_fast(layer, plan, architecture=self._architecture, dtype=torch.float32)
+            multiply_fast(layer, plan, architecture=self._architecture)
 
     @property
     def total(self) -> int:
@@ -115,7 +115,7 @@ class PrefixEvaluator(Evaluator):
         if plan == self.plan:
             self._losses = losses
 
-    def rows_in(self, plan: Plan, above: CutLayers, first: int, every: int = 1) -> Iterator[Part]:
+    def rows_in(self, plan: Plan, above: CutLayers, first: int) -> Iterator[Part]:
         """Yield the losses of model rows with other layers from a block on. Rows that cannot change are not computed again.
 
         The result is not remembered.
@@ -123,15 +123,13 @@ class PrefixEvaluator(Evaluator):
         Args:
             above: returns the layers for the blocks from ``first`` on.
             first: a block below which the plan changes nothing.
-            every: evaluate only one batch in this many, shortest first.
         """
         reach = longest_untouched(self.plan, plan) if self._techniques.untouched else 0
         untouched = self.losses_now() if reach else None
         trial = self._trial(plan, above, first)
-        order = self._order if every == 1 else range(0, len(self._samples.batches), every)
 
         def computed() -> Iterator[tuple[Tensor, Tensor]]:
-            for index in order:
+            for index in self._order:
                 rows = self._rows[index]
                 if untouched is not None and self._samples.batches[index].tokens <= reach:
                     yield rows, untouched[rows]

@@ -1,45 +1,72 @@
-"""Shards in threads of this process, so that each core works on its own batch.
+"""Measuring with several threads of this process, so that each core works on its own batch.
 
 The operations of a small model are short. If cores share each operation, they wait for each other at each one; with separate
 batches, they wait once per batch. PyTorch releases the interpreter lock while it computes.
+
+The threads run in step: a trial takes one batch of each thread at a time. So the samples measured when a trial is decided do
+not depend on the speed of any thread.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Self
 
 import torch
 from torch import Tensor
 
-from axformer.evaluation.base import Part
-from axformer.evaluation.shard import Setup, Shard, Shards
+from axformer.architectures.base import Architecture
+from axformer.data.batches import Samples
+from axformer.evaluation.base import Evaluator, Part, by_sample
+from axformer.evaluation.fitting import Fitting
+from axformer.evaluation.prefix import PrefixEvaluator
 from axformer.plan.plan import Plan
+from axformer.tasks.base import Losses
 
 MOST_THREADS = 4
 """With more threads, Python's work between operations, which runs in one thread at a time, would take much of the time."""
 
-Answer = TypeVar("Answer")
 
+class ThreadedEvaluator(Evaluator):
+    """See :class:`axformer.evaluation.base.Evaluator`. The threads run inside the context."""
 
-class Threads(Shards):
-    """Shards in threads, used as a context manager; the threads end with the context. Caches are kept for the next use."""
+    precision = "float32"
 
-    def __init__(self, setup: Setup, count: int, cores: int) -> None:
+    def __init__(
+        self,
+        model: Any,
+        architecture: Architecture,
+        task: Losses,
+        samples: Samples,
+        plan: Plan,
+        *,
+        budget: int,
+        threads: int,
+        cores: int,
+        fitting: Fitting | None = None,
+    ) -> None:
         """
         Args:
-            count: number of threads, limited by the number of batches.
+            plan: the current plan.
+            budget: bytes of activations that all threads together cache.
+            threads: number of threads, limited by the number of batches. Thread n measures every ``threads``-th batch,
+                starting with number n.
             cores: number of cores that all threads together use.
+            fitting: fits the remaining weights; None to leave them as they are.
         """
-        super().__init__(setup.samples)
-        count = setup.shards(count)
-        self._shards = [Shard(replace(setup, model=_view(setup.model)), place, count) for place in range(count)]
+        count = min(threads, len(samples.batches))
+        shares = [replace(samples, batches=samples.batches[first::count]) for first in range(count)]
+        self._evaluators = [
+            PrefixEvaluator(_view(model), architecture, task, share, plan, budget=budget // count, fitting=fitting)
+            for share in shares
+        ]
+        self._samples = samples
         self._cores = cores
 
-    def __enter__(self) -> "Threads":
-        count = len(self._shards)
+    def __enter__(self) -> Self:
+        count = len(self._evaluators)
         cores = partial(torch.set_num_threads, max(1, self._cores // count))
         self._pool = ThreadPoolExecutor(count, initializer=cores)
         return self
@@ -48,31 +75,35 @@ class Threads(Shards):
         self._pool.shutdown()
         torch.set_num_threads(self._cores)  # the setting of a thread applies to all
 
-    def begin(self, plan: Plan, *, low: bool) -> None:
-        for shard in self._shards:
-            shard.begin(plan, low)
+    @property
+    def total(self) -> int:
+        return len(self._samples)
 
-    def next(self) -> Sequence[Part | None]:
-        return self._all(Shard.next)
+    def parts(self, plan: Plan) -> Iterator[Part]:
+        return by_sample(self._rows(plan), self._samples)
 
     def accept(self, plan: Plan) -> None:
-        for shard in self._shards:
-            shard.accept(plan)
+        for evaluator in self._evaluators:
+            evaluator.accept(plan)
 
     def see_first(self, samples: Tensor | None) -> None:
-        for shard in self._shards:
-            shard.see_first(samples)
+        for evaluator in self._evaluators:
+            evaluator.see_first(samples)
 
-    def pairs(self, plan: Plan) -> Sequence[tuple[Tensor, Tensor]]:
-        return self._all(partial(Shard.pairs, plan=plan))
-
-    def _all(self, ask: Callable[[Shard], Answer]) -> list[Answer]:
-        return list(self._pool.map(ask, self._shards))
+    def _rows(self, plan: Plan) -> Iterator[Part]:
+        """Yield the losses of model rows, one batch of each thread at a time."""
+        waiting = [evaluator.rows(plan) for evaluator in self._evaluators]
+        while parts := [part for part in self._pool.map(_next, waiting) if part is not None]:
+            yield Part(torch.cat([part.places for part in parts]), torch.cat([part.losses for part in parts]))
 
 
 def threads_for(device: torch.device, cores: int) -> int:
     """Number of threads that measure in parallel when PyTorch uses this many cores."""
     return min(cores, MOST_THREADS) if device.type == "cpu" else 1
+
+
+def _next(parts: Iterator[Part]) -> Part | None:
+    return next(parts, None)
 
 
 def _view(model: Any) -> Any:

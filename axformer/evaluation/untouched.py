@@ -1,7 +1,6 @@
-"""The predictions of the untouched model on the deciding samples, computed once for the check before a pass, for the base trial
-and for the report.
+"""The untouched model on the deciding samples, measured once: for the look before a pass, the base trial and the report.
 
-They are computed by the evaluator of the trials, which is kept with its cache until the pass uses it. So the base trial and the
+It is measured by the evaluator of the trials, which is kept with its cache until the pass uses it. So the base trial and the
 report are bit for bit the same with and without a check before the pass.
 """
 
@@ -11,77 +10,70 @@ from contextlib import contextmanager
 from axformer.config import RunConfig
 from axformer.data.batches import Samples
 from axformer.evaluation.base import Evaluator
-from axformer.evaluation.build import Evaluators, make_evaluators
+from axformer.evaluation.build import make_evaluator
 from axformer.evaluation.fitting import Fitting
-from axformer.evaluation.plain import Predictions, predict
-from axformer.evaluation.recording import Recording
-from axformer.evaluation.screen import Screen
 from axformer.intake.checkpoint import Checkpoint
 from axformer.plan.plan import Plan
+from axformer.scores.measured import Measured, Recording, measure
 
 
 class Untouched:
-    """The evaluators of a run, which measure the untouched model first."""
+    """The evaluator of a run, which measures the untouched model first."""
 
     def __init__(
         self,
         checkpoint: Checkpoint,
         samples: Samples,
         config: RunConfig,
-        shards: int,
         fitting: Fitting | None = None,
     ) -> None:
         """
         Args:
             samples: the deciding samples.
-            shards: number of processes that share the samples.
             fitting: fits the remaining weights of plans; None to leave them as they are.
         """
         self._checkpoint = checkpoint
         self._samples = samples
         self._config = config
-        self._shards = shards
         self._fitting = fitting
-        self._kept: Evaluators | None = None
-        self._predictions: Predictions | None = None
+        self._kept: Evaluator | None = None
+        self._measured: Measured | None = None
         self.recording = Recording(checkpoint.task, samples)
-        """The predictions of the model that was measured last, if they are recorded."""
+        """What the model that was measured last makes of the samples, if it is recorded."""
 
-    def predictions(self, *, keep: bool) -> Predictions:
-        """The predictions of the untouched model, in float32.
+    def measured(self, *, keep: bool) -> Measured:
+        """The untouched model measured in float32.
 
         Args:
-            keep: whether a pass follows, for which the evaluators are then kept.
+            keep: whether a pass follows, for which the evaluator is then kept.
         """
-        if self._predictions is None:
-            self._predictions = self._measured(keep=keep)
-        return self._predictions
+        if self._measured is None:
+            self._measured = self._measure(keep=keep)
+        return self._measured
 
-    def _measured(self, *, keep: bool) -> Predictions:
-        """Measure the predictions with the evaluator of the trials, if it computes in float32 and in this process."""
-        if self._shards > 1 or not self._config.evaluates_in_float32:
-            return predict(self._checkpoint.model, self._checkpoint.task, self._samples)
-        made = self._make()
+    def _measure(self, *, keep: bool) -> Measured:
+        """Measure with the evaluator of the trials, if it computes in float32."""
+        if not self._config.evaluates_in_float32:
+            return measure(self._checkpoint.model, self._checkpoint.task, self._samples)
+        evaluator = self._make()
         self.recording.is_on = True
-        with made.at_work:
-            made.exact.losses(Plan.full(self._checkpoint.dimensions))
+        with evaluator:
+            evaluator.losses(Plan.full(self._checkpoint.dimensions))
         if keep:
-            self._kept = made
-        return self.recording.predictions
+            self._kept = evaluator
+        return self.recording.measured()
 
     @contextmanager
-    def evaluators(self, *, recorded: bool) -> Iterator[tuple[Evaluator, Screen | None]]:
-        """The evaluator of a pass's trials, and the screen in low precision; None unless the knobs select it.
+    def evaluator(self, *, recorded: bool) -> Iterator[Evaluator]:
+        """The evaluator of a pass's trials.
 
         Args:
             recorded: whether :attr:`recording` continues.
         """
-        made, self._kept = self._kept or self._make(), None
+        evaluator, self._kept = self._kept or self._make(), None
         self.recording.is_on = recorded
-        with made.at_work:
-            yield made.exact, made.screen
+        with evaluator:
+            yield evaluator
 
-    def _make(self) -> Evaluators:
-        return make_evaluators(
-            self._checkpoint, self._samples, self._config, self._shards, self.recording, self._fitting
-        )
+    def _make(self) -> Evaluator:
+        return make_evaluator(self._checkpoint, self._samples, self._config, self.recording, self._fitting)

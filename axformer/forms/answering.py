@@ -6,6 +6,10 @@ import json
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _ALLOCATIONS = 50_000
 """Allocations between two garbage collections. With Python's 700, collections take a seventh of the time of the imports without
@@ -19,7 +23,6 @@ def main(name: str) -> None:
     from transformers import AutoTokenizer
 
     from axformer.forms.alone import TEXTS
-    from axformer.forms.fresh import outputs_of, texts_of
     from axformer.forms.kinds import kind_named
     from axformer.forms.memory import peak_bytes
 
@@ -37,6 +40,23 @@ def main(name: str) -> None:
     tokenizer = AutoTokenizer.from_pretrained(directory, local_files_only=True)
     save_file(found | {TEXTS: texts_of(tokenizer, inputs)}, answered)
     sys.stdout.write(f"\n{json.dumps(figures)}\n")
+
+
+def outputs_of(model: Any, inputs: "dict[str, Tensor]") -> "dict[str, Tensor]":
+    """All output tensors of a model, on the CPU."""
+    import torch
+
+    with torch.inference_mode():
+        outputs = model(**inputs)
+    return {name: values.contiguous().cpu() for name, values in outputs.items() if isinstance(values, torch.Tensor)}
+
+
+def texts_of(tokenizer: Any, inputs: "dict[str, Tensor]") -> "Tensor":
+    """The token ids decoded by a tokenizer, as the bytes of one text."""
+    import torch
+
+    texts = tokenizer.batch_decode(inputs["input_ids"].flatten(0, -2))
+    return torch.tensor(list("\n".join(texts).encode()), dtype=torch.uint8)
 
 
 if __name__ == "__main__":

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-from axformer.evaluation.plain import Predictions
 from axformer.forms.agreement import Agreement
 from axformer.forms.fresh import Fresh
+from axformer.scores.measured import Measured
 
 
 @dataclass(frozen=True)
@@ -21,16 +21,16 @@ class Form:
     fresh: Fresh | None
     """Measurements of a fresh process that loaded it; None if there are none."""
 
-    checked: "Checked | None" = None
+    checked: "CheckedForm | None" = None
     """The comparison with the model in memory in float32, over all rows; None if it was not made."""
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedForm:
     """A form compared with the model in memory, both computing in float32."""
 
-    expected: Predictions
-    """The predictions of the model in memory."""
+    expected: Measured
+    """The model in memory."""
     agreement: Agreement
 
 

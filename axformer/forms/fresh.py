@@ -12,9 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
-import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
@@ -37,7 +35,7 @@ class Fresh:
     outputs: dict[str, Tensor]
     """All output tensors for that batch, on the CPU."""
     texts: Tensor
-    """The batch's token ids decoded by the saved tokenizer, see :func:`texts_of`."""
+    """The batch's token ids decoded by the saved tokenizer, see :func:`axformer.forms.answering.texts_of`."""
 
 
 def in_package(name: str) -> tuple[str, ...]:
@@ -96,16 +94,3 @@ class FreshPython:
                 raise ArtifactError(f"the saved model does not load in a fresh process: {reason}")
             outputs = load_file(answered)
         return Fresh(**json.loads(process.stdout.splitlines()[-1]), texts=outputs.pop(TEXTS), outputs=outputs)
-
-
-@torch.inference_mode()
-def outputs_of(model: Any, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-    """All output tensors of a model, on the CPU."""
-    outputs = model(**inputs)
-    return {name: values.contiguous().cpu() for name, values in outputs.items() if isinstance(values, Tensor)}
-
-
-def texts_of(tokenizer: Any, inputs: dict[str, Tensor]) -> Tensor:
-    """The token ids decoded by a tokenizer, as the bytes of one text."""
-    texts = tokenizer.batch_decode(inputs["input_ids"].flatten(0, -2))
-    return torch.tensor(list("\n".join(texts).encode()), dtype=torch.uint8)

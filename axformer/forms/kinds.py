@@ -71,7 +71,7 @@ _FORMS = (
         name=COMPACT,
         directory="model",
         files=WEIGHTS,
-        module="axformer.forms.compact",
+        module="axformer.artifact",
         tolerance=1e-5,
         summary="physically smaller; needs this package",
     ),

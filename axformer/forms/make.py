@@ -14,7 +14,7 @@ from axformer.data.batches import Samples
 from axformer.errors import ArtifactError, FormError
 from axformer.forms.agreement import compare_outputs
 from axformer.forms.files import write_model, write_tokenizer
-from axformer.forms.form import Checked, Form, NotMade
+from axformer.forms.form import CheckedForm, Form, NotMade
 from axformer.forms.fresh import FreshPython, program_of
 from axformer.forms.kinds import COMPACT, KINDS, ONNX, ONNX_INT8, STOCK, ZEROED, Kind
 from axformer.forms.onnx import write_onnx
@@ -121,7 +121,7 @@ def _checked(finished: Finished, kind: Kind, directory: Path, python: FreshPytho
         expected, agreements = compare_outputs(model, {kind.name: form.model}, checkpoint.task, finished.samples)
     agreement = agreements[kind.name]
     check_difference(f"form '{kind.name}': its logits over the data", agreement.difference, kind.tolerance)
-    return replace(form, checked=Checked(expected, agreement))
+    return replace(form, checked=CheckedForm(expected, agreement))
 
 
 def _write_compact(finished: Finished, result: Path) -> None:

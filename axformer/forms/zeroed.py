@@ -34,7 +34,7 @@ def zeroed(model: Any, architecture: Architecture, plan: Plan, fits: Refit | Non
     if needs_hard_attention(plan):
         raise FormError(
             f"there is no zeroed form with hard attention (layers {', '.join(map(str, hard))}), which transformers by itself "
-            "does not compute; take the compact or the ONNX form, or run the pass with hard_attention=false"
+            "does not compute; take the compact or the ONNX form, or run the pass with attention_top_k=null"
         )
     if _layers_share_weights(model, architecture) and plan != Plan.full(architecture.dimensions(model.config)):
         raise FormError(

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from huggingface_hub import snapshot_download
 from safetensors.torch import save
+from torch import Tensor, nn
 from transformers import AutoTokenizer
 
 from axformer.architectures.base import Architecture
@@ -20,13 +21,11 @@ from axformer.data.rows import Rows
 from axformer.errors import CheckpointError, first_line
 from axformer.intake.admission import Admitted, admit, loadable, names_of
 from axformer.intake.companions import Companions, companion_files, tokenizer_files
-from axformer.intake.finite import check_finite
 from axformer.intake.label_names import ID2LABEL, LABEL2ID, label_maps, label_names
 from axformer.intake.loaded import check_loaded
 from axformer.intake.names import KNOWN_NAMES
 from axformer.intake.objects import check_tokenizer, check_weights, model_in, without_autocast
 from axformer.intake.panics import panics_as_errors
-from axformer.intake.ties import settle_ties
 from axformer.intake.tokenizer_files import check_words, unloadable
 from axformer.model.number_format import format_of
 from axformer.plan.elements import Dimensions
@@ -263,3 +262,41 @@ def load_tokenizer(admitted: Admitted, directory: Path) -> Any:
     check_words(admitted.directory, tokenizer)
     tokenizer.name_or_path = str(admitted.directory)
     return tokenizer
+
+
+def check_finite(directory: Path, model: Any) -> None:
+    """Check every weight of a loaded model. A single one that is not finite makes every loss of a pass NaN.
+
+    Raises:
+        CheckpointError: a weight is infinite or NaN.
+    """
+    for name, weight in model.named_parameters():
+        if not _all_finite(weight):
+            raise CheckpointError(
+                f"checkpoint '{directory}' holds weights that are infinite or not numbers, in {name}; train it again, or save "
+                "it in a type with a wider range than float16"
+            )
+
+
+def _all_finite(values: Tensor) -> bool:
+    """Whether the least and the greatest are finite: neither is where any is not a number. One look, and nothing is copied."""
+    return values.numel() == 0 or all(bool(end.isfinite()) for end in torch.aminmax(values))
+
+
+def settle_ties(model: Any) -> None:
+    """Correct the configuration of a loaded model with weights that should be one and are two.
+
+    An adapter that was merged into the head leaves such a file, and the configuration goes on saying ``tie_word_embeddings``.
+    Models built from it, as all results are, would put one in the place of the other. Its other pairs become two as well, since
+    a configuration says the same of all.
+    """
+    pairs = model.get_expanded_tied_weights_keys(all_submodels=True)
+    shared = {name for name, source in pairs.items() if model.get_parameter(name) is model.get_parameter(source)}
+    if len(shared) == len(pairs):
+        return
+    model.config.tie_word_embeddings = False
+    model.all_tied_weights_keys = {}
+    for name in shared:
+        module, _, own = name.rpartition(".")
+        weight = model.get_parameter(name)
+        setattr(model.get_submodule(module), own, nn.Parameter(weight.detach().clone(), weight.requires_grad))

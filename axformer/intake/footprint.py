@@ -1,9 +1,9 @@
 """Estimate the memory of a pass from sizes alone, so that a job that cannot fit is refused before anything is loaded.
 
-:func:`least` is the minimum that a pass can run with: it counts nothing that is kept between trials (``docs/memory.md``), since
-all of that can be in a file. The peak is during the search (the model, its layers packed for the processor, and one batch),
-during publishing (the model, a copy for surgery, and the smaller model), or during a training (the model, a smaller one, its
-gradients and the optimizer's state).
+:func:`least` is the minimum that a pass can run with: it counts nothing that is kept between trials (``docs/workers.md``),
+since all of that can be in a file. The peak is during the search (the model, its layers packed for the processor, and one
+batch), during publishing (the model, a copy for surgery, and the smaller model), or during a training (the model, a smaller
+one, its gradients and the optimizer's state).
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from axformer.config import RunConfig
 from axformer.plan.elements import Dimensions
 from axformer.wire.finetuning import FinetuneSettings
 
-FLOAT64, FLOAT32, HALF = 8, 4, 2
+FLOAT64, FLOAT32 = 8, 4
 PROCESS_BYTES = 300 * 2**20
 """Memory of Python, PyTorch and transformers before anything is loaded; of the 480 MiB measured, a good third are pages of
 program files, which the system can reclaim."""
@@ -57,7 +57,7 @@ class Footprint:
 
 
 @dataclass(frozen=True)
-class Work:
+class RunWork:
     """What is done with a model."""
 
     config: RunConfig
@@ -69,7 +69,7 @@ class Work:
     """Whether the whole model is trained with a new head first."""
 
 
-def least(sizes: Sizes, data_bytes: int, work: Work, batch_tokens: int, *, on_gpu: bool) -> Footprint:
+def least(sizes: Sizes, data_bytes: int, work: RunWork, batch_tokens: int, *, on_gpu: bool) -> Footprint:
     """The minimum memory of a pass.
 
     Args:
@@ -94,7 +94,7 @@ def least(sizes: Sizes, data_bytes: int, work: Work, batch_tokens: int, *, on_gp
     return Footprint(host_bytes=PROCESS_BYTES + most + rows, device_bytes=0)
 
 
-def at_ease(sizes: Sizes, data_bytes: int, work: Work, batch_tokens: int, *, on_gpu: bool) -> Footprint:
+def at_ease(sizes: Sizes, data_bytes: int, work: RunWork, batch_tokens: int, *, on_gpu: bool) -> Footprint:
     """The approximate memory of a pass that keeps every block's input for every sample."""
     need, config = least(sizes, data_bytes, work, batch_tokens, on_gpu=on_gpu), work.config
     blocks = 2 * sizes.dimensions.layers
@@ -138,7 +138,7 @@ def _sensitivity(sizes: Sizes, tokens: int) -> int:
     return layers * (FLOAT32 * tokens * held + 2 * FLOAT64 * hidden**2)
 
 
-def _training(sizes: Sizes, work: Work) -> int:
+def _training(sizes: Sizes, work: RunWork) -> int:
     """The memory of a training, without its activations: the untouched model, and the trained one with what AdamW keeps of it.
 
     What is trained lacks the layers that the knobs name; what else it lacks is not known yet, and the first model that a
@@ -155,8 +155,7 @@ def _training(sizes: Sizes, work: Work) -> int:
 
 
 def _copies(sizes: Sizes, config: RunConfig, *, on_gpu: bool) -> int:
-    """The second copy of the layers: packed on a CPU, in low precision for screening."""
+    """The second copy of the layers: in int8, or packed on a CPU."""
     if config.evaluate_in == "int8":
         return sizes.layer_parameters
-    packed = 0 if on_gpu else FLOAT32 * sizes.layer_parameters
-    return packed + (HALF * sizes.layer_parameters if config.is_guarded else 0)
+    return 0 if on_gpu else FLOAT32 * sizes.layer_parameters

@@ -17,16 +17,15 @@ import numpy as np
 from axformer.config import RunConfig
 from axformer.data.batches import Samples
 from axformer.errors import CheckpointError
-from axformer.evaluation.build import evaluators
-from axformer.evaluation.plain import predict
-from axformer.evaluation.recording import Recording
+from axformer.evaluation.build import make_evaluator
 from axformer.intake.checkpoint import Checkpoint
 from axformer.model.operations import Operations
 from axformer.plan.path import Point
 from axformer.plan.plan import Plan
 from axformer.scores.certificate import certify
-from axformer.scores.confidence import CONFIDENCE, Figures, first_metric, lower_bound
-from axformer.scores.scoring import figures_of, table_of
+from axformer.scores.confidence import CONFIDENCE, Figures, lower_bound
+from axformer.scores.measured import Measured, Recording, measure
+from axformer.wire.metrics import first_metric
 from axformer.wire.steps import Counter, OnStep, StepName, ignore
 from axformer.wire.verdicts import Certificate
 
@@ -80,15 +79,12 @@ def measure_path(
     Raises:
         CheckpointError: the loss of the untouched model is not a finite number.
     """
-    task = checkpoint.task
     counter = Counter(StepName.PATH, len(points) * len(sets), on_step)
     if model_of is None:
-        tables = {name: _tables(checkpoint, points, samples, config, counter) for name, samples in sets.items()}
+        found = {name: _masked(checkpoint, points, samples, config, counter) for name, samples in sets.items()}
     else:
-        tables = _tables_of_models(checkpoint, points, sets, model_of, counter)
-    figures = [
-        {name: figures_of(by_point[index], task) for name, by_point in tables.items()} for index in range(len(points))
-    ]
+        found = _models(checkpoint, points, sets, model_of, counter)
+    figures = [{name: by_point[index].figures for name, by_point in found.items()} for index in range(len(points))]
     confirming = [by_set[CONFIRMING]["loss"] for by_set in figures if CONFIRMING in by_set]
     if confirming and not math.isfinite(confirming[0]):
         raise CheckpointError(
@@ -96,11 +92,11 @@ def measure_path(
         )
     if not confirming or not chooses:
         return MeasuredPath(points, figures, len(points) - 1)
-    measured = tables[CONFIRMING]
+    tables = [of_point.table for of_point in found[CONFIRMING]]
     if config.within_points is None:
-        return MeasuredPath(points, figures, kept_of([table[:, 0] for table in measured], config))
+        return MeasuredPath(points, figures, kept_of([table[:, 0] for table in tables], config))
     kept, certificate = certify(
-        *(measured, task, config.within_points, [point.seq for point in points]),
+        *(tables, checkpoint.task, config.within_points, [point.seq for point in points]),
         _operations(checkpoint, points, sets[CONFIRMING]),
     )
     return MeasuredPath(points, figures, kept, certificate)
@@ -166,40 +162,36 @@ def _why_not_the_next(name: str, config: RunConfig, certificate: Certificate | N
     return ""
 
 
-def _tables_of_models(
+def _models(
     checkpoint: Checkpoint,
     points: Sequence[Point],
     sets: Mapping[str, Samples],
     model_of: Callable[[Plan], Any],
     counter: Counter,
-) -> dict[str, list[np.ndarray]]:
-    """The tables of :func:`_tables` for points whose weights differ from the checkpoint's."""
-    task = checkpoint.task
-    tables: dict[str, list[np.ndarray]] = {name: [] for name in sets}
+) -> dict[str, list[Measured]]:
+    """Measure each point on each data set, where weights differ from the checkpoint's."""
+    found: dict[str, list[Measured]] = {name: [] for name in sets}
     for point in points:
         model = checkpoint.model if point.seq == 0 else model_of(point.plan)
         for name, samples in sets.items():
-            predictions = predict(model, task, samples)
-            losses = samples.per_sample(predictions.losses)
-            tables[name].append(table_of(losses, predictions.answers, task, samples))
+            found[name].append(measure(model, checkpoint.task, samples))
             counter.advance()
-    return tables
+    return found
 
 
-def _tables(
+def _masked(
     checkpoint: Checkpoint, points: Sequence[Point], samples: Samples, config: RunConfig, counter: Counter
-) -> list[np.ndarray]:
-    """The table of losses and statistics of each point on one data set.
+) -> list[Measured]:
+    """Measure each point on one data set with the checkpoint's weights.
 
     A point differs from the one before in one element, so it is evaluated like a trial: hidden states below the element are
     reused.
     """
     recording = Recording(checkpoint.task, samples)
-    tables = []
-    with evaluators(checkpoint, samples, config, shards=1, task=recording) as (evaluator, _):
+    found = []
+    with make_evaluator(checkpoint, samples, config, recording) as evaluator:
         for point in points:
-            losses = evaluator.losses(point.plan)
-            tables.append(table_of(losses, recording.answers, checkpoint.task, samples))
+            found.append(recording.measured(evaluator.losses(point.plan)))
             evaluator.accept(point.plan)
             counter.advance()
-    return tables
+    return found

@@ -4,16 +4,13 @@ from collections.abc import Callable, Mapping
 from math import isfinite
 from typing import Any
 
-from torch import Tensor
-
 from axformer.errors import CheckpointError, PlanError
-from axformer.evaluation.plain import Predictions, predict
 from axformer.methods.base import Ground
 from axformer.methods.replay import Replay
 from axformer.plan.plan import Plan
 from axformer.plan.trial import ModelFigures, Phase, Trial, Verdict
-from axformer.scores.confidence import Figures, rising_metric
-from axformer.scores.scoring import figures_of, table_of
+from axformer.scores.confidence import rising_metric
+from axformer.scores.measured import Measured, measure
 
 
 class WholePlans:
@@ -32,7 +29,6 @@ class WholePlans:
         self._started = ground.surroundings.clock() - replay.seconds
         self._full = Plan.full(ground.dimensions)
         self._min_loss = float("inf")
-        self._untouched: Predictions | None = None
 
     def base(self, opening: Callable[[], Mapping[str, Any]] = dict) -> Trial:
         """The trial of the untouched model.
@@ -75,7 +71,7 @@ class WholePlans:
         self,
         element: str,
         plan: Plan,
-        judge: Callable[[Predictions], Verdict] = lambda _: Verdict.ACCEPT,
+        judge: Callable[[Measured], Verdict] = lambda _: Verdict.ACCEPT,
         more: Mapping[str, Any] | None = None,
     ) -> Trial:
         """The trial of a plan: its model is built and measured. One whose loss is not finite is rejected unseen, as after a
@@ -84,13 +80,13 @@ class WholePlans:
         Args:
             element: the plan's id.
             plan: the plan.
-            judge: decides on the model's predictions on the deciding rows.
+            judge: decides on the model as it was measured on the deciding rows.
             more: further fields of the trial.
         """
         ground = self._ground
-        predictions = predict(ground.model_of(plan), ground.checkpoint.task, ground.samples)
-        verdict = judge(predictions) if predictions.losses.isfinite().all() else Verdict.REJECT
-        trial = self._record(element, plan, predictions, verdict, more or {})
+        measured = measure(ground.model_of(plan), ground.checkpoint.task, ground.samples)
+        verdict = judge(measured) if measured.losses.isfinite().all() else Verdict.REJECT
+        trial = self._record(element, plan, measured, verdict, more or {})
         self._min_loss = min(self._min_loss, trial.loss)
         return trial
 
@@ -107,28 +103,18 @@ class WholePlans:
             )
 
     @property
-    def untouched(self) -> Predictions:
-        """The predictions of the untouched model on the deciding rows."""
-        if self._untouched is None:
-            self._untouched = self._ground.untouched.predictions(keep=False)
-        return self._untouched
+    def untouched(self) -> Measured:
+        """The untouched model on the deciding rows."""
+        return self._ground.untouched.measured(keep=False)
 
-    def metric(self, predictions: Predictions) -> float:
-        """The task's first metric of which more is better, on the deciding rows."""
-        figures = self._figures(predictions)
-        return figures[rising_metric(figures)]
+    def metric(self, measured: Measured) -> float:
+        """The task's first metric of which more is better."""
+        return measured.figures[rising_metric(measured.figures)]
 
-    def _figures(self, predictions: Predictions) -> Figures:
-        task, samples = self._ground.checkpoint.task, self._ground.samples
-        return figures_of(table_of(self._losses(predictions), predictions.answers, task, samples), task)
-
-    def _losses(self, predictions: Predictions) -> Tensor:
-        return self._ground.samples.per_sample(predictions.losses)
-
-    def _model_figures(self, plan: Plan, predictions: Predictions) -> ModelFigures:
+    def _model_figures(self, plan: Plan, measured: Measured) -> ModelFigures:
         targets = self._ground.targets
         return ModelFigures(
-            metrics={name: value for name, value in self._figures(predictions).items() if isfinite(value)},
+            metrics={name: value for name, value in measured.figures.items() if isfinite(value)},
             parameters=targets.parameters(plan),
             encoder_parameters=targets.encoder_parameters(plan),
             operations=targets.operations(plan),
@@ -136,9 +122,9 @@ class WholePlans:
         )
 
     def _record(
-        self, element: str | None, plan: Plan, predictions: Predictions, verdict: Verdict, more: Mapping[str, Any]
+        self, element: str | None, plan: Plan, measured: Measured, verdict: Verdict, more: Mapping[str, Any]
     ) -> Trial:
-        ground, is_base, losses = self._ground, element is None, self._losses(predictions)
+        ground, is_base, losses = self._ground, element is None, measured.losses
         loss, targets = losses.mean().item(), ground.targets
         trial = Trial(
             seq=self._replay.seq,
@@ -146,8 +132,7 @@ class WholePlans:
             element=element,
             loss=loss,
             loss_is_bound=False,
-            loss_band=0.0,
-            helped=None if is_base else int((losses < self._losses(self.untouched)).sum()),
+            helped=None if is_base else int((losses < self.untouched.losses).sum()),
             samples=len(losses),
             total=len(losses),
             min_loss=loss if is_base else self._min_loss,
@@ -156,7 +141,7 @@ class WholePlans:
             parameters=targets.parameters(self._full) - targets.parameters(plan),
             seconds=ground.surroundings.clock() - self._started,
             plan=None if is_base else plan.layers,
-            figures=self._model_figures(plan, predictions),
+            figures=self._model_figures(plan, measured),
             **more,
         )
         self._replay.seq += 1

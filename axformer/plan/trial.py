@@ -1,10 +1,11 @@
 """A trial: one element tried, its effect on the validation loss, and the verdict. One line of ``trace.jsonl``."""
 
 import math
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from axformer.plan.plan import LayerPlan
 
@@ -81,6 +82,14 @@ class Trial(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _without_band(cls, fields: Any) -> Any:
+        """Traces of earlier versions also say how far losses in low precision may be off."""
+        if isinstance(fields, Mapping) and "loss_band" in fields:
+            return {name: value for name, value in fields.items() if name != "loss_band"}
+        return fields
+
     seq: int = Field(ge=0, description="Number of the trial in its pass; 0 is the untouched model.")
     phase: Phase
     element: str | None = Field(
@@ -90,9 +99,6 @@ class Trial(BaseModel):
         description="Mean loss over the validation samples, or the bound that decided; null where it is no finite number."
     )
     loss_is_bound: bool = Field(description="True where the loss is a bound, because the trial was decided early.")
-    loss_band: float = Field(
-        ge=0, description="How far the loss may be off for want of precision; 0 in float32 and int8."
-    )
     helped: int | None = Field(description="Samples whose loss went down against the reference; null for the base.")
     samples: int = Field(ge=0, description="Samples evaluated.")
     total: int = Field(gt=0, description="Samples in the validation set.")

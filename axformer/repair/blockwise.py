@@ -102,7 +102,7 @@ class Blockwise:
 
     def _converted(self, index: int, layer: nn.Module, plan: LayerPlan) -> None:
         self._change(index, layer, plan)
-        multiply_fast(layer, plan, architecture=self._architecture, dtype=torch.float32)
+        multiply_fast(layer, plan, architecture=self._architecture)
 
     @torch.inference_mode()
     def _run(self, index: int, batch: Batch) -> Tensor | None:

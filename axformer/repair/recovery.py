@@ -22,7 +22,7 @@ from axformer.repair.losses import Course
 from axformer.repair.refit import Refit, apply_refit, can_refit
 from axformer.repair.training import Training, record_of, train
 from axformer.repair.widening import put_back
-from axformer.scores.sets import Sets, scores_of
+from axformer.scores.measured import Sets, measure_sets, scores_of
 from axformer.surroundings import Surroundings
 
 
@@ -86,7 +86,7 @@ class Recovery:
         checkpoint = self._checkpoint
         cut = self._cut(checkpoint.model, plan, self.origins.of(plan).fits)
         with computing_in(cut, checkpoint.dtype):
-            before = scores_of(cut, checkpoint.task, sets)
+            before = scores_of(measure_sets(cut, checkpoint.task, sets))
         model, course = self.model_of(plan, surroundings)
         record = record_of(self._training, course, before)
         return Repaired(cast(model, checkpoint.dtype), record, is_measured=True)

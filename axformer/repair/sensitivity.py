@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from axformer.data.batches import Batch, Samples
-from axformer.evaluation.signals import Signals
 from axformer.intake.checkpoint import Checkpoint
+from axformer.model.signals import Signals
 from axformer.repair.refit import matrix_of
 from axformer.tasks.divergence import Predicts, probe
 

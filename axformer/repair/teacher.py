@@ -19,9 +19,9 @@ from torch.nn import functional
 
 from axformer.data.batches import Batch, Samples
 from axformer.data.encoding import UNLABELLED, Encoded
-from axformer.evaluation.plain import run
+from axformer.scores.measured import run
 from axformer.tasks.base import Task
-from axformer.tasks.divergence import Outcome, Predicted, divergence
+from axformer.tasks.divergence import OutcomeKind, Predicted, divergence
 from axformer.wire.finetuning import FinetuneSettings
 
 CACHE_BYTES = 1 << 30
@@ -101,7 +101,7 @@ class Taught:
         student = self._task.predicted(output, batch)
         teacher, states = self._recalled(batch, student) if self._known else self._taught(batch)
         differences = divergence(teacher, student, len(batch.rows), settings.temperature)
-        if teacher.outcome is Outcome.NUMBERS:
+        if teacher.outcome is OutcomeKind.NUMBERS:
             differences = 2 * differences
         loss = settings.teacher_weight * differences.mean()
         if settings.teacher_weight < 1:

@@ -13,7 +13,6 @@ from axformer.data.encoding import Encoded
 from axformer.data.rows import Rows
 from axformer.devices import batch_tokens_of
 from axformer.errors import ConfigError
-from axformer.evaluation.plain import predict
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.model.number_format import cast, computing_in
@@ -23,7 +22,7 @@ from axformer.repair.finetune import Lesson, finetune
 from axformer.repair.freezing import frozen
 from axformer.repair.losses import Course
 from axformer.repair.teacher import Objective, TaskLoss, Taught
-from axformer.scores.sets import Sets, scores_of
+from axformer.scores.measured import Sets, measure, measure_sets, scores_of
 from axformer.surroundings import Surroundings
 from axformer.wire.data_summary import DataSummary
 from axformer.wire.finetuning import FinetuneSettings
@@ -59,7 +58,7 @@ class Training:
     ) -> Repaired:
         """Train a compact model in place, in float32. Before that, it is measured in the checkpoint's number format."""
         with computing_in(model, checkpoint.dtype):
-            before = scores_of(model, checkpoint.task, sets)
+            before = scores_of(measure_sets(model, checkpoint.task, sets))
         course = train(model, checkpoint, plan, self, deciding, surroundings)
         return Repaired(cast(model, checkpoint.dtype), record_of(self, course, before))
 
@@ -159,7 +158,7 @@ def _objective(
 
 def loss_on(model: Any, checkpoint: Checkpoint, deciding: DataSet) -> float:
     """The mean loss of a model on the deciding rows, as in the pass."""
-    return float(deciding.samples.per_sample(predict(model, checkpoint.task, deciding.samples).losses).mean())
+    return float(measure(model, checkpoint.task, deciding.samples).losses.mean())
 
 
 def check_trainable(task: str, device: str) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from axformer.drawing.heatmap import Heatmap, heatmap
-from axformer.drawing.lines import Line, Lines, lines_chart
+from axformer.drawing.lines import Line, Lines, Point, lines_chart
 from axformer.wire.analysis import (
     CkaReport,
     ClustersReport,
@@ -25,32 +25,24 @@ def pictures_of_layers(report: LayersReport) -> Iterator[str]:
     probes = report.probes
     if probes is not None:
         name = probes.metric.replace("_", " ")
-        yield lines_chart(
-            Lines(
-                "probes",
-                "A probe on each layer alone",
-                [f"{name} of the model itself: {probes.model:.4f}"],
-                "layers run (0 is the embeddings)",
-                name,
-                [Line("probe", _numbered(probes.by_layer))],
-                [
-                    ("all layers together", probes.oracle),
-                    ("99 % of it", NEAR * probes.oracle),
-                    ("guessing", probes.guess),
-                ],
-            )
+        yield _line(
+            "probes",
+            "A probe on each layer alone",
+            [f"{name} of the model itself: {probes.model:.4f}"],
+            "layers run (0 is the embeddings)",
+            name,
+            ("probe", _numbered(probes.by_layer)),
+            [("all layers together", probes.oracle), ("99 % of it", NEAR * probes.oracle), ("guessing", probes.guess)],
         )
         if probes.by_class is not None and 2 < len(probes.by_class) <= _MOST_CLASSES:
             yield _by_class(probes.by_class)
-    yield lines_chart(
-        Lines(
-            "contribution",
-            "How alike input and output of each layer are",
-            ["a layer near 1 changes little where the model is read"],
-            "layer (0 is the lowest)",
-            "mean cosine",
-            [Line("mean cosine", _numbered(report.contribution))],
-        )
+    yield _line(
+        "contribution",
+        "How alike input and output of each layer are",
+        ["a layer near 1 changes little where the model is read"],
+        "layer (0 is the lowest)",
+        "mean cosine",
+        ("mean cosine", _numbered(report.contribution)),
     )
 
 
@@ -78,16 +70,14 @@ def pictures_of_heads(report: HeadsReport) -> Iterator[str]:
     most = max(max(row) for row in report.importance)
     yield _matrix("importance", "Importance of heads", ["share of the layer's importance"], report.importance, most)
     points = [(100 * kept.removed, kept.metric) for kept in report.curve]
-    yield lines_chart(
-        Lines(
-            "heads",
-            "The model without its least important heads",
-            ["the same weights, without training"],
-            "per cent of the heads removed",
-            report.metric.replace("_", " "),
-            [Line("the model", points)],
-            [("90 % of the whole model", 0.9 * report.curve[0].metric), ("guessing", report.guess)],
-        )
+    yield _line(
+        "heads",
+        "The model without its least important heads",
+        ["the same weights, without training"],
+        "per cent of the heads removed",
+        report.metric.replace("_", " "),
+        ("the model", points),
+        [("90 % of the whole model", 0.9 * report.curve[0].metric), ("guessing", report.guess)],
     )
 
 
@@ -133,102 +123,98 @@ def pictures_of_clusters(report: ClustersReport) -> Iterator[str]:
     """Dimensions left, and what a probe reads from them, by threshold."""
     axis = "threshold: largest mean distance within a cluster"
     left = [(cut.threshold, 100 * cut.clusters / report.clustered) for cut in report.cuts]
-    yield lines_chart(
-        Lines(
-            "clusters",
-            "Dimensions that are left of one of each cluster",
-            [f"of {report.clustered:,} dimensions, correlated over {report.positions:,} positions"],
-            axis,
-            "per cent",
-            [Line("dimensions left", left)],
-            form=".1f",
-        )
+    yield _line(
+        "clusters",
+        "Dimensions that are left of one of each cluster",
+        [f"of {report.clustered:,} dimensions, correlated over {report.positions:,} positions"],
+        axis,
+        "per cent",
+        ("dimensions left", left),
+        form=".1f",
     )
     measured = [(cut.threshold, cut.metric) for cut in report.cuts if cut.metric is not None]
     if measured and report.oracle is not None and report.metric is not None:
         name = report.metric.replace("_", " ")
-        yield lines_chart(
-            Lines(
-                "thresholds",
-                "What a probe reads from them",
-                [],
-                axis,
-                name,
-                [Line("probe", measured)],
-                [("all dimensions", report.oracle), ("99 % of it", NEAR * report.oracle)],
-            )
+        yield _line(
+            "thresholds",
+            "What a probe reads from them",
+            [],
+            axis,
+            name,
+            ("probe", measured),
+            [("all dimensions", report.oracle), ("99 % of it", NEAR * report.oracle)],
         )
 
 
 def pictures_of_drift(report: DriftReport) -> Iterator[str]:
     """States, attention and important heads of two models."""
     across = "layers run (0 is the embeddings)"
-    yield lines_chart(
-        Lines(
-            "cosine",
-            "How alike both models' hidden states are",
-            ["where they are read"],
-            across,
-            "mean cosine",
-            [Line("mean cosine", _numbered(report.cosine))],
-        )
+    yield _line(
+        "cosine",
+        "How alike both models' hidden states are",
+        ["where they are read"],
+        across,
+        "mean cosine",
+        ("mean cosine", _numbered(report.cosine)),
     )
-    yield lines_chart(
-        Lines(
-            "distance",
-            "How far apart they are",
-            ["over all tokens"],
-            across,
-            "mean Euclidean distance",
-            [Line("distance", _numbered(report.distance))],
-        )
+    yield _line(
+        "distance",
+        "How far apart they are",
+        ["over all tokens"],
+        across,
+        "mean Euclidean distance",
+        ("distance", _numbered(report.distance)),
     )
     most = max(max(max(row) for row in report.attention), 1e-3)
     subtitle = ["mean Jensen-Shannon divergence in nats; 0 is the same, 0.69 all different"]
     yield _matrix("attention", "How much attention has changed", subtitle, report.attention, most)
     if report.recall is not None:
         points = [(100 * step.removed, step.recall) for step in report.recall]
-        yield lines_chart(
-            Lines(
-                "recall",
-                "Important heads that the other model's ranking keeps",
-                [],
-                "per cent of the other model's heads removed",
-                "recall",
-                [Line("recall", points)],
-            )
+        yield _line(
+            "recall",
+            "Important heads that the other model's ranking keeps",
+            [],
+            "per cent of the other model's heads removed",
+            "recall",
+            ("recall", points),
         )
 
 
 def pictures_of_features(report: FeaturesReport) -> Iterator[str]:
     """Probes by depth, and by number of dimensions."""
     name = report.metric.replace("_", " ")
-    yield lines_chart(
-        Lines(
-            "depth",
-            "A probe on the embeddings and the lowest layers together",
-            [f"{name} of the model itself: {report.model:.4f}"],
-            "layers run (0 is the embeddings)",
-            name,
-            [Line("probe", _numbered(report.by_depth))],
-            [
-                ("all layers", report.oracle.metric),
-                ("99 % of it", NEAR * report.oracle.metric),
-                ("guessing", report.guess),
-            ],
-        )
+    yield _line(
+        "depth",
+        "A probe on the embeddings and the lowest layers together",
+        [f"{name} of the model itself: {report.model:.4f}"],
+        "layers run (0 is the embeddings)",
+        name,
+        ("probe", _numbered(report.by_depth)),
+        [("all layers", report.oracle.metric), ("99 % of it", NEAR * report.oracle.metric), ("guessing", report.guess)],
     )
-    yield lines_chart(
-        Lines(
-            "dimensions",
-            "A probe on the best dimensions",
-            [f"of {report.clustered.dimensions:,} dimensions after clustering"],
-            "dimensions",
-            name,
-            [Line("probe", [(float(count), metric) for count, metric in report.by_count])],
-            [("all of them", report.clustered.metric), ("99 % of it", NEAR * report.clustered.metric)],
-        )
+    yield _line(
+        "dimensions",
+        "A probe on the best dimensions",
+        [f"of {report.clustered.dimensions:,} dimensions after clustering"],
+        "dimensions",
+        name,
+        ("probe", [(float(count), metric) for count, metric in report.by_count]),
+        [("all of them", report.clustered.metric), ("99 % of it", NEAR * report.clustered.metric)],
     )
+
+
+def _line(
+    name: str,
+    title: str,
+    subtitle: Sequence[str],
+    across: str,
+    upright: str,
+    line: tuple[str, Sequence[Point]],
+    levels: Sequence[tuple[str, float]] = (),
+    form: str = ".4f",
+) -> str:
+    """A picture of one line; see :class:`axformer.drawing.lines.Lines`."""
+    return lines_chart(Lines(name, title, subtitle, across, upright, [Line(*line)], levels, form=form))
 
 
 def _numbered(values: Sequence[float]) -> list[tuple[float, float]]:

@@ -16,7 +16,7 @@ from axformer.data.encoding import Encoded, one_row_a_sample
 from axformer.data.reading import read_rows
 from axformer.data.rows import Rows
 from axformer.errors import ArtifactError, InputError, first_line
-from axformer.forms.agreement import Agreement, compare_outputs
+from axformer.forms.agreement import compare_outputs
 from axformer.forms.form import Form
 from axformer.forms.fresh import Fresh
 from axformer.forms.kinds import BASE, COMPACT, KINDS, Kind
@@ -30,10 +30,10 @@ from axformer.model.compact import MODEL_TYPE_PREFIX
 from axformer.model.number_format import cast, format_of
 from axformer.plan.plan import PlanFile, read_plan_file
 from axformer.reporting.environment import describe
-from axformer.reporting.form_reports import form_report, stock_attention_in, summary
+from axformer.reporting.form_reports import MeasuredForm, form_report, stock_attention_in, summary
 from axformer.reporting.speed import Effort, measure_speed
 from axformer.reporting.workloads import BATCHES, limits_of, workloads
-from axformer.scores.scoring import Score, score, score_of
+from axformer.scores.measured import Measured
 from axformer.tasks.registry import task_of
 from axformer.wire.data_summary import DataSummary
 from axformer.wire.report import FormReport, SpeedCell
@@ -80,16 +80,15 @@ def bench(result: Path, base: str | None, data: DataSource | None, device: str, 
     encoded = made_up(compact) if prepared is None else prepared.samples.encoded
     forms = _forms(result, compact, encoded, device)
     base_cells, cells = _speed(compact, untouched, forms, encoded, prepared, effort)
-    scores, agreements = _accuracy(compact, forms, prepared)
-    base_score = (
-        None if untouched is None or prepared is None else score(untouched.model, untouched.task, prepared.samples)
-    )
+    measured = _measured(compact, forms, cells, prepared)
+    first = next(one for one in measured if one.form.name == COMPACT)
+    before = None
+    if untouched is not None:
+        sets = {"validation": prepared}
+        before = MeasuredForm(_base(untouched, encoded), base_cells, untouched.task, sets, {})
     return BenchReport(
-        base=None if untouched is None else form_report(_base(untouched, encoded), base_cells, None, base_score, None),
-        forms=[
-            form_report(form, speed, agreements.get(form.name), scores.get(form.name), scores.get(COMPACT))
-            for form, speed in zip(forms, cells, strict=True)
-        ],
+        base=None if before is None else form_report(before, before, first),
+        forms=[form_report(one, before, first) for one in measured],
         data=None if prepared is None else summary(prepared),
         environment=describe(device),
     )
@@ -227,14 +226,22 @@ def _speed(
     return first, others
 
 
-def _accuracy(
-    compact: Checkpoint, forms: Sequence[Form], rows: DataSet | None
-) -> tuple[dict[str, Score], dict[str, Agreement]]:
-    """Score each form, and compare the others with the compact one."""
-    if rows is None:
-        return {}, {}
-    others = {form.name: form.model for form in forms if form.name != COMPACT}
-    expected, agreements = compare_outputs(compact.model, others, compact.task, rows.samples)
-    by_form = {COMPACT: expected} | {name: agreement.predictions for name, agreement in agreements.items()}
-    scores = {name: score_of(predictions, compact.task, rows.samples) for name, predictions in by_form.items()}
-    return scores, agreements
+def _measured(
+    compact: Checkpoint, forms: Sequence[Form], cells: Sequence[list[SpeedCell]], rows: DataSet | None
+) -> list[MeasuredForm]:
+    """The forms on the data, if there is any, the others compared with the compact one."""
+    known: dict[str, Measured] = {}
+    differences: dict[str, float] = {}
+    if rows is not None:
+        others = {form.name: form.model for form in forms if form.name != COMPACT}
+        known[COMPACT], agreements = compare_outputs(compact.model, others, compact.task, rows.samples)
+        known |= {name: agreement.measured for name, agreement in agreements.items()}
+        differences = {name: agreement.difference for name, agreement in agreements.items()}
+    return [
+        MeasuredForm(
+            *(form, speed, compact.task, {"validation": rows}),
+            known={"validation": known[form.name]} if form.name in known else {},
+            difference=differences.get(form.name),
+        )
+        for form, speed in zip(forms, cells, strict=True)
+    ]

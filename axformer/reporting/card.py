@@ -9,21 +9,21 @@ from axformer.plan.elements import Dimensions, parse
 from axformer.plan.plan import Plan, PlanFile
 from axformer.reporting.card_forms import Loading, forms_legend, forms_table, loading_forms
 from axformer.reporting.card_metadata import metadata, name_of_data, name_of_model
-from axformer.reporting.card_tables import MOST_NAMED, before_and_after, by_layer, in_int8, path_table
+from axformer.reporting.card_tables import MOST_NAMED, before_and_after, by_layer, in_int8, path_table, without_removal
 from axformer.reporting.deploy_table import deployables
 from axformer.reporting.findings import limit_of
-from axformer.reporting.first_look import first_look_of
-from axformer.reporting.latency import without_removal
+from axformer.reporting.look import first_look_of
 from axformer.reporting.rendering import passage, passage_from, render
-from axformer.reporting.sources import PAPER
 from axformer.reporting.table import Table
-from axformer.scores.confidence import CONFIDENCE, first_metric
-from axformer.wire.metrics import LOWER_IS_BETTER
+from axformer.scores.confidence import CONFIDENCE
+from axformer.wire.metrics import LOWER_IS_BETTER, first_metric
 from axformer.wire.report import Report
 from axformer.wire.run import IN_MEMORY, Run, command
 from axformer.wire.verdicts import Judgement
 
 CARD = "README.md"
+PAPER = "Nagarajan et al., AxFormer, 2022, Algorithm 1"
+"""The source of the method."""
 _MOST_CLASSES = 12
 """Classes that the summary names."""
 _UNNAMED = "–"
@@ -54,7 +54,6 @@ def write_card(report: Report, plan: PlanFile, dimensions: Dimensions, loading: 
         source=plan.source,
         layers=len(plan.layers),
         classes=_classes(report),
-        data=_data(report),
         curve_in_words=describe_path(report.path),
         removed=[element.label for element in sorted(map(parse, report.removed), key=lambda element: element.layer)],
         knobs=[(name, value) for name, value in report.config.items() if value != default[name]],
@@ -88,6 +87,7 @@ def shown(report: Report, plan: Plan, dimensions: Dimensions, loading: Loading) 
         "forms": forms_table(report),
         "forms_legend": forms_legend(report),
         "loading_forms": loading_forms(report, loading),
+        "data": _data(report),
         "limits": _limits(report),
     }
 

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from axformer.architectures.heads import Head
 from axformer.forms.kinds import BASE, COMPACT, KINDS, ONNX, ONNX_INT8, STOCK, ZEROED
 from axformer.reporting.rendering import passage
-from axformer.reporting.table import Table
+from axformer.reporting.table import UNKNOWN, Table, number
 from axformer.tasks.base import Task
 from axformer.wire.metrics import first_metric
 from axformer.wire.report import FormReport, Report, SpeedCell
 
 _MANY = 32
 """The batch whose throughput the card shows."""
-_UNKNOWN = "–"
 _TITLES = {
     STOCK: "Stock, without this package",
     COMPACT: "Compact",
@@ -87,13 +86,13 @@ def _row(form: FormReport, metric: str) -> list[str]:
     scores = dict.fromkeys(("loss", metric))
     return [
         "before the pass" if form.name == BASE.name else form.name,
-        _number(form.bytes, 1e-6, ".1f"),
-        _number(form.load_seconds, 1, ".2f"),
+        number(form.bytes, ".1f", 1e-6),
+        number(form.load_seconds, ".2f"),
         _memory(form),
-        _UNKNOWN if one is None else f"{one.p50_ms:.2f} ({one.p95_ms:.2f})",
-        _UNKNOWN if many is None else f"{many.inputs_per_second:.0f}",
+        UNKNOWN if one is None else f"{one.p50_ms:.2f} ({one.p95_ms:.2f})",
+        UNKNOWN if many is None else f"{many.inputs_per_second:.0f}",
         *(_score(form, name) for name in scores),
-        _number(form.max_logit_difference, 1, ".1e"),
+        number(form.max_logit_difference, ".1e"),
     ]
 
 
@@ -110,19 +109,15 @@ def forms_legend(report: Report) -> str:
 
 def _memory(form: FormReport) -> str:
     if form.peak_bytes is None or form.idle_bytes is None:
-        return _UNKNOWN
+        return UNKNOWN
     return f"{form.peak_bytes / 1e6:.0f} ({(form.peak_bytes - form.idle_bytes) / 1e6:.0f})"
 
 
 def _score(form: FormReport, name: str) -> str:
     if form.validation is None:
-        return _UNKNOWN
+        return UNKNOWN
     change = "" if form.change is None else f" [{round(form.change.differences[name].value, 4) + 0.0:+.4f}]"
     return f"{form.validation[name]:.4f}{change}"
-
-
-def _number(value: float | None, scale: float, form: str) -> str:
-    return _UNKNOWN if value is None else format(value * scale, form)
 
 
 def _programs(name: str, loading: Loading) -> list[str]:

@@ -8,6 +8,7 @@ from huggingface_hub import EvalResult, ModelCardData
 from axformer.config import method_of
 from axformer.reporting.card_forms import Loading
 from axformer.reporting.deploy_table import TITLES
+from axformer.wire.metrics import first_metric
 from axformer.wire.report import Report
 
 _HUB = "hf://"
@@ -68,7 +69,7 @@ def _results(report: Report, loading: Loading) -> list[EvalResult]:
     name = name_of_data(report, "test") or "held-out"
     type_ = _data_id(report.names.get("test")) or name
     figures = [(metric, value, metric) for metric, value in (report.pruned.test or {}).items()]
-    first = next((metric for metric in report.pruned.test or {} if metric != "loss"), "loss")
+    first = first_metric(report.pruned.test or {})
     figures += [
         (first, form.test[first], f"{first}, {TITLES.get(form.name, form.name)}")
         for form in report.forms

@@ -4,14 +4,12 @@ from collections.abc import Iterator
 
 from axformer.plan.elements import Dimensions, label_of
 from axformer.plan.plan import LayerPlan, Plan
-from axformer.reporting.latency import share
-from axformer.reporting.table import Table
+from axformer.reporting.table import UNKNOWN, Table, number
 from axformer.wire.report import InInt8, Interval, Report, Scores
 
 MOST_NAMED = 60
 """Most removed elements that a card lists; beyond that it shows what is left of each layer."""
 _BEFORE_AND_AFTER = ["measure", "before", "after", "change"]
-_UNKNOWN = "–"
 _SETS = {"validation": "validation", "confirming": "confirming", "test": "held-out"}
 """The data sets of a report and the names that tables use for them."""
 
@@ -59,7 +57,7 @@ def path_table(report: Report) -> Table:
             f"{point.loss:.4f}",
             *(f"{figures['loss']:.4f}" for figures in (point.confirming, point.test) if figures is not None),
             f"{point.parameters:,}",
-            _count(point.encoder_parameters),
+            number(point.encoder_parameters, ","),
             f"{point.estimated_speedup:.2f} times fewer",
             _fewer(untouched.encoder_operations, point.encoder_operations),
             f"{point.estimated_latency_ms:.2f}",
@@ -69,14 +67,10 @@ def path_table(report: Report) -> Table:
     return Table([*head, "parameters", "encoder parameters", "operations", "encoder operations", "latency, ms"], rows)
 
 
-def _count(parameters: int | None) -> str:
-    return _UNKNOWN if parameters is None else f"{parameters:,}"
-
-
 def _fewer(before: int | None, after: int | None) -> str:
     """The factor by which operations shrank; "none" if none are left."""
     if before is None or after is None:
-        return _UNKNOWN
+        return UNKNOWN
     return f"{before / after:.2f} times fewer" if after else "none"
 
 
@@ -131,3 +125,22 @@ def _sizes(report: Report) -> Iterator[tuple[str, float | None, float | None, st
     yield "operations of the encoder, millions", before, after, ",.1f"
     yield "latency, ms", base.latency_ms, pruned.latency_ms, ".2f"
     yield "latency by pruning alone, ms", report.one_position_ms, pruned.latency_ms, ".2f"
+
+
+def without_removal(before: float, one_position: float, after: float) -> str:
+    """Describe the change in latency, and the part of it that needs no removal.
+
+    Args:
+        before: latency of the untouched model, in any unit.
+        one_position: its latency in the compact model's class, which computes the last layer at one position.
+        after: latency of the compact model.
+    """
+    return (
+        f"Latency {share(before, after)}, of which {share(before, one_position)} by computing the last layer at one position, "
+        "which removes nothing"
+    )
+
+
+def share(before: float, after: float) -> str:
+    """The relative change in per cent."""
+    return f"{after / before - 1:+.1%}"

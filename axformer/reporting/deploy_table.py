@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-from axformer.reporting.table import Table
+from axformer.reporting.table import UNKNOWN, Table, number
 from axformer.wire.metrics import LOWER_IS_BETTER, first_metric
 
 BEFORE = "base"
@@ -24,7 +24,6 @@ BUSY = 0.6
 each other on an idle one take less off."""
 _ROUNDING = 1e-9
 """Rounding error of a difference of two metrics."""
-UNKNOWN = "–"
 TITLES = {
     BEFORE: "before",
     STOCK: "stock",
@@ -148,10 +147,10 @@ class Deployables:
             row.title,
             UNKNOWN if row.metric is None else _metric(self.metric, row.metric),
             _change(self.metric, row),
-            _number(row.milliseconds, ".2f"),
-            "" if row.name == BEFORE else _number(row.times, ".2f"),
-            _number(row.per_second, ",.0f"),
-            _number(None if row.bytes is None else row.bytes / 1e6, ",.1f"),
+            number(row.milliseconds, ".2f"),
+            "" if row.name == BEFORE else number(row.times, ".2f"),
+            number(row.per_second, ",.0f"),
+            number(row.bytes, ",.1f", 1e-6),
         ]
 
 
@@ -214,7 +213,3 @@ def _change(metric: str, row: Deployable) -> str:
     ends = row.interval
     bracketed = "" if ends is None else f" [{scale * ends[0]:{form}}, {scale * ends[1]:{form}}]"
     return f"{scale * row.change + 0.0:{form}}{bracketed}"
-
-
-def _number(value: float | None, form: str) -> str:
-    return UNKNOWN if value is None else format(value, form)

@@ -2,18 +2,18 @@
 
 import os
 import platform
+import subprocess
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from axformer import __version__
-from axformer.reporting.commit import commit
 
 
 def describe(device: str) -> dict[str, Any]:
     """Versions of the software and names of the hardware."""
+    import torch  # here, since workers look only the commit up
+
     return {
         "axformer": __version__,
         "commit": commit(),
@@ -29,6 +29,8 @@ def describe(device: str) -> dict[str, Any]:
 
 def _device_name(device: str) -> str:
     if device.startswith("cuda"):
+        import torch
+
         return torch.cuda.get_device_name(device)
     return _processor_name() or platform.machine()
 
@@ -41,3 +43,25 @@ def _processor_name() -> str:
         return platform.processor()
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(names, platform.processor())
+
+
+COMMIT = "AXFORMER_COMMIT"
+"""Environment variable that names the commit if there is no readable checkout."""
+
+
+def commit() -> str | None:
+    """The commit from the environment, or of the checkout that holds this package; None if neither is known.
+
+    Workers look it up for their jobs, which cannot read the checkout.
+    """
+    if named := os.environ.get(COMMIT):
+        return named
+    root = Path(__file__).parents[2]
+    if not (root / ".git").exists():
+        return None
+    command = ["git", "-C", str(root), "rev-parse", "--short=12", "HEAD"]
+    try:
+        found = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - arguments of our own
+    except OSError:
+        return None
+    return found.stdout.strip() or None

@@ -1,6 +1,6 @@
-"""Measure every form of a result and the untouched model, for ``forms`` in ``report.json``."""
+"""Every form of a result and the untouched model, measured once on every data set, for ``forms`` in ``report.json``."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -8,8 +8,7 @@ from typing import Any
 import torch
 
 from axformer.data.batches import Samples
-from axformer.evaluation.plain import Predictions
-from axformer.forms.agreement import Agreement, compare_outputs, predictions_of
+from axformer.forms.agreement import Agreement, compare_outputs
 from axformer.forms.form import Form, NotMade
 from axformer.forms.kinds import BASE, COMPACT, KINDS
 from axformer.intake.checkpoint import Checkpoint
@@ -17,7 +16,7 @@ from axformer.intake.dataset import DataSet
 from axformer.model.compact import stock_attention
 from axformer.reporting.speed import Effort, measure_speed
 from axformer.reporting.workloads import REPORTED, limits_of, own_workloads
-from axformer.scores.scoring import Score, compare, score_of
+from axformer.scores.measured import Measured, Sets, compare, measure
 from axformer.tasks.base import Task
 from axformer.tasks.guess import Guess
 from axformer.wire.data_summary import DataSummary
@@ -25,39 +24,57 @@ from axformer.wire.report import FormReport, SpeedCell
 
 
 @dataclass(frozen=True)
-class HeldOut:
-    """Held-out data, with the scores on it that are known already."""
+class MeasuredForm:
+    """A form, or the untouched model, with what was measured of it."""
 
-    samples: Samples
-    base: Score
-    """Of the untouched model."""
-    compact: Score
-    """Of the compact model."""
+    form: Form
+    speed: list[SpeedCell]
+    task: Task
+    sets: Sets
+    """The data sets by their names in the report."""
+    known: dict[str, Measured]
+    """What was measured so far, by data set."""
+    difference: float | None = None
+    """The largest difference of a logit from the model in memory; None if they were not compared."""
 
-    def score_of(self, form: Form, task: Task) -> Score:
-        """The score of a form."""
-        if form.name == COMPACT:
-            return self.compact
-        return score_of(predictions_of(form.model, task, self.samples), task, self.samples)
+    def on(self, name: str) -> Measured | None:
+        """The form on a data set, measured when it is first asked for; None if there is no such data.
+
+        A paired test takes its table (:func:`axformer.scores.task_tests.paired_test`).
+        """
+        data = self.sets.get(name)
+        if data is not None and name not in self.known:
+            self.known[name] = measure(self.form.model, self.task, data.samples)
+        return self.known.get(name)
 
 
 @dataclass(frozen=True)
 class FormsMeasured:
     """The measurements of all forms."""
 
-    score: Score
-    """Score of the model in memory on the validation data."""
-    base: FormReport
-    forms: list[FormReport]
+    in_memory: Measured
+    """The model in memory on the validation data."""
+    base: MeasuredForm
+    forms: Sequence[MeasuredForm | NotMade]
+
+    @property
+    def reports(self) -> list[FormReport]:
+        """The reports of the untouched model and of each form, the one list that everything shows."""
+        made = [one for one in self.forms if isinstance(one, MeasuredForm)]
+        compact = next(one for one in made if one.form.name == COMPACT)
+        return [
+            not_made(one) if isinstance(one, NotMade) else form_report(one, self.base, compact)
+            for one in (self.base, *self.forms)
+        ]
 
 
 def measure_forms(
     checkpoint: Checkpoint,
     model: Any,
     forms: Sequence[Form | NotMade],
-    samples: Samples,
-    base_score: Score | None,
-    held_out: HeldOut | None,
+    sets: Sets,
+    base: Mapping[str, Measured],
+    compact: Mapping[str, Measured],
     effort: Effort,
 ) -> FormsMeasured:
     """Measure the forms and the untouched model.
@@ -66,42 +83,39 @@ def measure_forms(
         checkpoint: the untouched model.
         model: the model in memory that the forms were made from.
         forms: the forms, including the compact one.
-        samples: the validation data.
-        base_score: the untouched model's score on it.
-        held_out: the held-out data, if there is any.
+        sets: the data sets by their names in the report, the validation data among them.
+        base: the untouched model on all of them.
+        compact: the model in memory on all but the validation data.
         effort: how long each speed measurement runs.
 
     Raises:
         ArtifactError: a form returns a value that is not a finite number.
     """
+    task, validation = checkpoint.task, sets["validation"]
+    assert validation is not None, "every run has validation data"
     made = [form for form in forms if isinstance(form, Form)]
-    predictions, agreements = _compared(checkpoint, model, made, samples)
-    scores = {name: score_of(form.predictions, checkpoint.task, samples) for name, form in agreements.items()}
+    in_memory, agreements = _compared(checkpoint, model, made, validation.samples)
     limits = limits_of(checkpoint.head, model.config, checkpoint.architecture.max_tokens(model.config))
     with stock_attention_in(checkpoint.model):
-        loads = own_workloads(samples.encoded, checkpoint.tokenizer, limits, REPORTED)
+        loads = own_workloads(validation.samples.encoded, checkpoint.tokenizer, limits, REPORTED)
         base_cells, *cells = measure_speed([checkpoint.model, *(form.model for form in made)], loads, effort)
-    base = Form(BASE.name, checkpoint.model, checkpoint.bytes, None)  # `axformer bench` measures how it loads
-    reports = {
-        form.name: _with_test(
-            form_report(form, speed, agreements[form.name], scores[form.name], scores[COMPACT]),
-            None if held_out is None else held_out.score_of(form, checkpoint.task),
-            None if held_out is None else held_out.base,
-        )
-        for form, speed in zip(made, cells, strict=True)
-    }
-    of_base = form_report(base, base_cells, None, base_score, None)
+    measured: dict[str, MeasuredForm] = {}
+    for form, speed in zip(made, cells, strict=True):
+        agreement = agreements[form.name]
+        known = {"validation": agreement.measured} | (dict(compact) if form.name == COMPACT else {})
+        measured[form.name] = MeasuredForm(form, speed, task, sets, known, agreement.difference)
+    untouched = Form(BASE.name, checkpoint.model, checkpoint.bytes, None)  # `axformer bench` measures how it loads
     return FormsMeasured(
-        score=score_of(predictions, checkpoint.task, samples),
-        base=_with_test(of_base, None if held_out is None else held_out.base, None),
-        forms=[reports[form.name] if isinstance(form, Form) else not_made(form) for form in forms],
+        in_memory,
+        MeasuredForm(untouched, base_cells, task, sets, dict(base)),
+        [measured[form.name] if isinstance(form, Form) else form for form in forms],
     )
 
 
 def _compared(
     checkpoint: Checkpoint, model: Any, made: Sequence[Form], samples: Samples
-) -> tuple[Predictions, dict[str, Agreement]]:
-    """Predictions of the model in memory, and how each form agrees with them, in the checkpoint's number format.
+) -> tuple[Measured, dict[str, Agreement]]:
+    """The model in memory, and how each form agrees with it, in the checkpoint's number format.
 
     For float32, the comparisons that were made with the forms are reused.
     """
@@ -111,20 +125,18 @@ def _compared(
     return compare_outputs(model, {form.name: form.model for form in made}, checkpoint.task, samples)
 
 
-def form_report(
-    form: Form, speed: list[SpeedCell], agreement: Agreement | None, score: Score | None, compact: Score | None
-) -> FormReport:
-    """The report of one form.
+def form_report(one: MeasuredForm, base: MeasuredForm | None, compact: MeasuredForm) -> FormReport:
+    """The report of a form, or of the untouched model.
 
     Args:
-        form: the form.
-        speed: its cells.
-        agreement: its agreement with the model in memory, if it was compared.
-        score: its score on the validation data, if there is any.
-        compact: the score of the compact form.
+        one: the form.
+        base: the untouched model, if it was measured.
+        compact: the compact form.
     """
-    kind = KINDS.get(form.name)
-    own = form.name in (COMPACT, BASE.name)
+    form, kind = one.form, KINDS.get(one.form.name)
+    validation, test = one.on("validation"), one.on("test")
+    own = compact.on("validation") if form.name not in (COMPACT, BASE.name) else None
+    untouched = base.on("test") if base is not None and base is not one else None
     return FormReport(
         name=form.name,
         made=True,
@@ -133,20 +145,15 @@ def form_report(
         load_seconds=None if form.fresh is None else form.fresh.load_seconds,
         idle_bytes=None if form.fresh is None else form.fresh.idle_bytes,
         peak_bytes=None if form.fresh is None else form.fresh.peak_bytes,
-        max_logit_difference=None if agreement is None else agreement.difference,
-        validation=None if score is None else score.figures,
-        validation_intervals=None if score is None else score.intervals,
-        change=None if own or score is None or compact is None else compare(compact, score),
-        speed=speed,
+        max_logit_difference=one.difference,
+        validation=None if validation is None else validation.figures,
+        validation_intervals=None if validation is None else validation.intervals,
+        test=None if test is None else test.figures,
+        test_intervals=None if test is None else test.intervals,
+        test_change=None if test is None or untouched is None else compare(untouched, test),
+        change=None if validation is None or own is None else compare(own, validation),
+        speed=one.speed,
     )
-
-
-def _with_test(report: FormReport, found: Score | None, base: Score | None) -> FormReport:
-    """A form's report with its figures on held-out data, and their change from those of the untouched model."""
-    if found is None:
-        return report
-    change = None if base is None else compare(base, found)
-    return report.model_copy(update={"test": found.figures, "test_intervals": found.intervals, "test_change": change})
 
 
 def not_made(form: NotMade) -> FormReport:

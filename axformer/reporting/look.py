@@ -14,7 +14,7 @@ otherwise there is a note. *Reliably* means by three standard errors.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,14 +23,14 @@ import torch
 from axformer.config import RunConfig
 from axformer.data.rows import Rows
 from axformer.errors import CheckpointError, PoorModelError
-from axformer.evaluation.plain import Predictions, predict
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet, prepare
-from axformer.reporting.first_look import first_look
 from axformer.scores.confidence import Figures
-from axformer.scores.scoring import figures_of, table_of
+from axformer.scores.measured import Measured, measure
 from axformer.tasks.guess import Guess
 from axformer.tasks.standing import ClassOrder, Standing, is_reliably_positive, order_in_words
+from axformer.wire.metrics import first_metric
+from axformer.wire.report import Report
 
 MOST_TRAINING_ROWS = 1000
 """With so many, an order that would lower the accuracy by a few points is found."""
@@ -114,14 +114,14 @@ def _other_order(order: ClassOrder, names: Sequence[str]) -> str:
     )
 
 
-def doubt_about(checkpoint: Checkpoint, data: DataSet, predictions: Predictions) -> str | None:
+def doubt_about(checkpoint: Checkpoint, untouched: Measured) -> str | None:
     """Why figures on a data set say nothing: another order of the classes fits the untouched model's answers reliably better.
     None if none does.
 
     Args:
-        predictions: the untouched model's predictions on the data.
+        untouched: the untouched model on the data.
     """
-    standing = checkpoint.task.standing(predictions.answers, data.samples.encoded, checkpoint.model.config)
+    standing = checkpoint.task.standing(untouched.answers, untouched.samples.encoded, checkpoint.model.config)
     return None if standing.order is None else _other_order(standing.order, standing.names)
 
 
@@ -138,33 +138,79 @@ def check_training_rows(checkpoint: Checkpoint, rows: Rows, config: RunConfig) -
     """
     drawn = torch.randperm(len(rows), generator=torch.Generator().manual_seed(config.seed))[:MOST_TRAINING_ROWS]
     data = prepare(rows.at(sorted(drawn.tolist())), checkpoint, config)
-    doubt = doubt_about(checkpoint, data, predict(checkpoint.model, checkpoint.task, data.samples))
+    doubt = doubt_about(checkpoint, measure(checkpoint.model, checkpoint.task, data.samples))
     if doubt is not None:
         raise PoorModelError(f"training data '{rows.source}': {doubt}")
 
 
-def look_at(checkpoint: Checkpoint, data: DataSet, predictions: Predictions) -> Look:
+def look_at(checkpoint: Checkpoint, data: DataSet, untouched: Measured) -> Look:
     """Compare the untouched model on a data set with guessing.
 
     Args:
-        predictions: the model's predictions on the data.
+        untouched: the model on the data.
 
     Raises:
         CheckpointError: the model's loss is not finite.
     """
     task, samples, config = checkpoint.task, data.samples, checkpoint.model.config
-    losses = samples.per_sample(predictions.losses).double().numpy()
+    losses = untouched.losses.double().numpy()
     if not math.isfinite(losses.mean()):
         raise CheckpointError(
             f"the model's loss on the validation set is {losses.mean()}; check its weights and labels"
         )
-    table = table_of(samples.per_sample(predictions.losses), predictions.answers, task, samples)
     return Look(
         source=data.rows.source,
         rows=len(data.rows),
-        figures=figures_of(table, task),
+        figures=untouched.figures,
         guess=task.guess(samples.encoded, config),
-        standing=task.standing(predictions.answers, samples.encoded, config),
+        standing=task.standing(untouched.answers, samples.encoded, config),
         losses=losses,
         labels_as=samples.encoded.labels_as,
     )
+
+
+_SHOWN = 4
+"""Most classes that are named, by frequency."""
+_NAME_SHOWN = 40
+"""Most characters of a class name that are shown."""
+
+
+def first_look(
+    rows: int,
+    shares: Mapping[str, float] | None,
+    figures: Mapping[str, float],
+    guess: Mapping[str, float],
+    labels_as: str | None,
+) -> str:
+    """Summarize the data and the untouched model in one line.
+
+    For example "872 rows, 51 % positive / 49 % negative, labels read as names of classes; the untouched model: accuracy
+    0.9106, loss 0.2534 (guessing: accuracy 0.5092, loss 0.6931)".
+
+    Args:
+        rows: number of rows.
+        shares: frequency of each class, the most frequent first; None if answers are not classes.
+        figures: loss and metrics of the untouched model.
+        guess: loss of guessing, and its accuracy if there is one.
+        labels_as: how the column of labels was read; None if there was only one way.
+    """
+    metric = first_metric(figures)
+    classes = "" if shares is None else f", {_shares(shares)}"
+    model = f"{metric.replace('_', ' ')} {figures[metric]:.4f}, loss {figures['loss']:.4f}"
+    bar = "".join(f"{name} {guess[name]:.4f}, " for name in (metric,) if name in guess)
+    read = "" if labels_as is None else f", labels read as {labels_as}"
+    return f"{rows:,} rows{classes}{read}; the untouched model: {model} (guessing: {bar}loss {guess['loss']:.4f})"
+
+
+def first_look_of(report: Report) -> str | None:
+    """The summary for the report of a finished run; None for reports of earlier versions."""
+    data = report.data["validation"]
+    if data is None or data.guess is None:
+        return None
+    return first_look(data.rows, data.shares, report.base.validation, data.guess, data.labels_as)
+
+
+def _shares(shares: Mapping[str, float]) -> str:
+    shown = [f"{share:.0%} {name[:_NAME_SHOWN]}".replace("%", " %", 1) for name, share in list(shares.items())[:_SHOWN]]
+    more = len(shares) - len(shown)
+    return " / ".join(shown) + (f" and {more} more" if more else "")

@@ -10,7 +10,6 @@ import torch
 from axformer.config import RunConfig
 from axformer.data.batches import Samples
 from axformer.evaluation.int8 import in_int8
-from axformer.evaluation.plain import Predictions, predict
 from axformer.forms.form import Form, NotMade
 from axformer.forms.kinds import COMPACT
 from axformer.forms.memory import device_peak_bytes, peak_bytes
@@ -25,12 +24,11 @@ from axformer.plan.plan import Plan, missing_from, removed_elements
 from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.reporting.environment import describe
 from axformer.reporting.findings import finding_of
-from axformer.reporting.form_reports import HeldOut, measure_forms, stock_attention_in, summary
+from axformer.reporting.form_reports import measure_forms, stock_attention_in, summary
 from axformer.reporting.look import doubt_about
 from axformer.reporting.speed import HEADLINE, QUICK, measure_speed
 from axformer.reporting.workloads import typical
-from axformer.scores.scoring import Score, compare, score, score_of
-from axformer.scores.sets import Sets, as_report, scores_on
+from axformer.scores.measured import Measured, Sets, as_report, compare, measure, measure_sets, scores_of
 from axformer.wire.data_summary import DataSummary
 from axformer.wire.report import (
     Comparison,
@@ -40,14 +38,13 @@ from axformer.wire.report import (
     PathPoint,
     Refitted,
     Report,
-    Scores,
     Work,
 )
-from axformer.wire.verdicts import Certificate, Finding, TargetOutcome
+from axformer.wire.verdicts import Certificate, TargetOutcome
 
 
 @dataclass(frozen=True)
-class Outcome:
+class FinishedRun:
     """A finished pass."""
 
     trace: Sequence[Trial]
@@ -72,87 +69,86 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class BothScores:
-    """The scores of both models in the checkpoint's number format, in which they are deployed. The pass decided in float32."""
+class BothMeasured:
+    """Both models, measured in the checkpoint's number format, in which they are deployed. The pass decided in float32."""
 
-    base: Mapping[str, Score | None]
-    """Of the untouched model, on all data."""
-    small: Mapping[str, Score | None]
-    """Of the compact model, on all but the validation data, which its forms are checked on."""
+    base: Mapping[str, Measured]
+    """The untouched model on all data, by its name in the report."""
+    small: Mapping[str, Measured]
+    """The compact model on all but the validation data, which its forms are checked on."""
     doubts: Mapping[str, str | None] = field(default_factory=dict)
     """Why figures on some data say nothing of new rows, by its name."""
 
 
-def score_both(
-    checkpoint: Checkpoint, small: Any, validation: DataSet, others: Sets, seen: Predictions | None = None
-) -> BothScores:
-    """Score both models.
+def measure_both(
+    checkpoint: Checkpoint, small: Any, validation: DataSet, others: Sets, seen: Measured | None = None
+) -> BothMeasured:
+    """Measure both models.
 
     Args:
         small: the compact model.
         others: the confirming part of the validation data and the held-out data, by these names.
-        seen: predictions of the untouched model on the validation data in the checkpoint's number format, if they are known.
+        seen: the untouched model on the validation data in the checkpoint's number format, if it was measured.
     """
-    base, task, samples = checkpoint.model, checkpoint.task, validation.samples
-    of_base: dict[str, Score | None] = {}
-    doubts: dict[str, str | None] = {}
+    base, task = checkpoint.model, checkpoint.task
     with computing_in(base, checkpoint.dtype), stock_attention_in(base):
-        of_base["validation"] = score(base, task, samples) if seen is None else score_of(seen, task, samples)
-        for name, data in others.items():
-            of_base[name] = None
-            if data is not None:
-                predictions = predict(base, task, data.samples)
-                of_base[name] = score_of(predictions, task, data.samples)
-                doubts[name] = doubt_about(checkpoint, data, predictions) if name == "test" else None
-    return BothScores(of_base, scores_on(small, task, others), doubts)
+        first = measure(base, task, validation.samples) if seen is None else seen
+        of_base = {"validation": first, **measure_sets(base, task, others)}
+    doubts = {"test": doubt_about(checkpoint, of_base["test"])} if "test" in of_base else {}
+    return BothMeasured(of_base, measure_sets(small, task, others), doubts)
 
 
-def doubted(scores: BothScores, doubts: Mapping[str, str]) -> BothScores:
-    """The same scores with more reasons why some say nothing."""
-    both = {name: [scores.doubts.get(name), doubts.get(name)] for name in {**scores.doubts, **doubts}}
-    told = {name: "; ".join(filter(None, reasons)) or None for name, reasons in both.items()}
-    return replace(scores, doubts=told)
+def doubted(both: BothMeasured, doubts: Mapping[str, str]) -> BothMeasured:
+    """The same with more reasons why some say nothing."""
+    reasons = {name: [both.doubts.get(name), doubts.get(name)] for name in {**both.doubts, **doubts}}
+    return replace(both, doubts={name: "; ".join(filter(None, each)) or None for name, each in reasons.items()})
 
 
 def make_report(
-    checkpoint: Checkpoint, outcome: Outcome, validation: DataSet, others: Sets, config: RunConfig, scores: BothScores
+    checkpoint: Checkpoint,
+    outcome: FinishedRun,
+    validation: DataSet,
+    others: Sets,
+    config: RunConfig,
+    both: BothMeasured,
 ) -> Report:
     """Measure the speed of both models and of all forms, and write the report.
 
     Args:
         others: the confirming part of the validation data and the held-out data, by these names.
-        scores: those of both models.
+        both: both models on the data.
 
     Raises:
         ArtifactError: a form returns a value that is not a finite number.
     """
-    base, small = checkpoint.model, outcome.model
-    targets = outcome.targets
-    allowed = _Allowed(None, True) if targets.is_chosen else _Allowed(config.within_points, config.expects_cost)
+    base, small, targets = checkpoint.model, outcome.model, outcome.targets
     sets = {"validation": validation, **others}
     with computing_in(base, checkpoint.dtype):
         latency = _latency(checkpoint, small, validation.samples)
-        forms = measure_forms(
-            *(checkpoint, small, outcome.forms, validation.samples),
-            base_score=scores.base["validation"],
-            held_out=_held_out(others.get("test"), scores),
-            effort=QUICK,
-        )
-    base_scores, small_scores = scores.base, {"validation": forms.score} | dict(scores.small)
-    comparison = _comparisons(base_scores, small_scores)
-    summaries = {name: _summary(data, checkpoint, scores.doubts.get(name)) for name, data in sets.items()}
+        forms = measure_forms(checkpoint, small, outcome.forms, sets, both.base, both.small, QUICK)
+        base_form, *form_reports = forms.reports
+    of_small = {"validation": forms.in_memory, **both.small}
+    of_base = _measures(base, both.base, checkpoint.bytes, targets, targets.full, latency.before)
+    of_pruned = _measures(small, of_small, _bytes_of_compact(outcome.forms), targets, outcome.plan, latency.after)
+    comparison = _comparisons(sets, both.base, of_small)
+    summaries = {name: _summary(data, checkpoint, both.doubts.get(name)) for name, data in sets.items()}
     int8 = _in_int8(checkpoint, small, sets) if config.evaluate_in == "int8" else None
     hard = [index for index, layer in enumerate(outcome.plan.layers) if layer.hard_attention is not None]
-    name = checkpoint.task.name
+    judged = (of_base, of_pruned, comparison) if int8 is None else (int8.base, int8.pruned, int8.comparison)
     return Report(
-        task=name,
+        task=checkpoint.task.name,
         dtype=name_of(checkpoint.dtype),
-        base=_measures(base, base_scores, checkpoint.bytes, targets, targets.full, latency.before),
-        pruned=_measures(small, small_scores, _bytes_of_compact(outcome.forms), targets, outcome.plan, latency.after),
+        base=of_base,
+        pruned=of_pruned,
         one_position_ms=latency.one_position,
         estimated_speedup=targets.speedup(outcome.plan),
         comparison=comparison,
-        finding=_finding(name, base_scores, small_scores, comparison, int8, allowed),
+        finding=finding_of(
+            *(checkpoint.task.name, *judged),
+            in_int8=int8 is not None,
+            points=None if targets.is_chosen else config.within_points,
+            expects_cost=targets.is_chosen or config.expects_cost,
+        ),
         certificate=outcome.certificate,
         doubt=_doubt(summaries),
         target=_target(targets, outcome.plan),
@@ -168,8 +164,8 @@ def make_report(
         config=config.model_dump(mode="json"),
         data=summaries,
         latency=latency.setting,
-        base_form=forms.base,
-        forms=forms.forms,
+        base_form=base_form,
+        forms=form_reports,
         environment=describe(str(base.device)),
     )
 
@@ -181,50 +177,7 @@ def _target(targets: Targets, plan: Plan) -> TargetOutcome | None:
     return TargetOutcome(reached=targets.is_reached(plan), sentence=f"{sentence[0].upper()}{sentence[1:]}.")
 
 
-def _held_out(data: DataSet | None, scores: BothScores) -> HeldOut | None:
-    base, small = scores.base.get("test"), scores.small.get("test")
-    return None if data is None or base is None or small is None else HeldOut(data.samples, base, small)
-
-
-@dataclass(frozen=True)
-class _Allowed:
-    """What the model may cost."""
-
-    points: float | None
-    anything: bool
-    """Whether a size, a speed or this very model was asked for, whatever it costs."""
-
-
-def _finding(
-    task: str,
-    before: Mapping[str, Score | None],
-    after: Mapping[str, Score | None],
-    comparison: Mapping[str, Comparison | None],
-    int8: InInt8 | None,
-    allowed: _Allowed,
-) -> Finding:
-    """Judge whether the model is better, in the arithmetic that the pass used."""
-    if int8 is not None:
-        return finding_of(
-            task,
-            int8.base,
-            int8.pruned,
-            int8.comparison,
-            in_int8=True,
-            points=allowed.points,
-            expects_cost=allowed.anything,
-        )
-    return finding_of(
-        task,
-        Scores(**as_report(before)),
-        Scores(**as_report(after)),
-        comparison,
-        points=allowed.points,
-        expects_cost=allowed.anything,
-    )
-
-
-def _removed(outcome: Outcome, dimensions: Dimensions) -> list[str]:
+def _removed(outcome: FinishedRun, dimensions: Dimensions) -> list[str]:
     """Ids of the largest removed elements, in the order of their removal; for whole plans, layer by layer."""
     if any(trial.plan is not None for trial in outcome.accepted):
         return [element.id for element in missing_from(outcome.plan, dimensions)]
@@ -285,7 +238,6 @@ def _work(trace: Sequence[Trial], config: RunConfig, checkpoint: Checkpoint) -> 
         trials_by_precision=dict(Counter(trial.precision for trial in trace)),
         decided_early=sum(trial.loss_is_bound for trial in trace),
         refused_by_safeguard=meter.refused_by_safeguard,
-        largest_loss_band=max(trial.loss_band for trial in trace),
         peak_bytes=peak_bytes(),
         device_peak_bytes=device_peak_bytes(device),
     )
@@ -294,29 +246,23 @@ def _work(trace: Sequence[Trial], config: RunConfig, checkpoint: Checkpoint) -> 
 def _in_int8(checkpoint: Checkpoint, small: Any, sets: Sets) -> InInt8:
     """Score both models in int8; quantization starts from float32."""
     with in_int8(checkpoint.model, checkpoint.architecture):
-        base_scores = scores_on(checkpoint.model, checkpoint.task, sets)
+        before = measure_sets(checkpoint.model, checkpoint.task, sets)
     with computing_in(small, torch.float32), in_int8(small, checkpoint.architecture):
-        small_scores = scores_on(small, checkpoint.task, sets)
-    return InInt8(
-        base=Scores(**as_report(base_scores)),
-        pruned=Scores(**as_report(small_scores)),
-        comparison=_comparisons(base_scores, small_scores),
-    )
+        after = measure_sets(small, checkpoint.task, sets)
+    return InInt8(base=scores_of(before), pruned=scores_of(after), comparison=_comparisons(sets, before, after))
 
 
-def _comparisons(before: Mapping[str, Score | None], after: Mapping[str, Score | None]) -> dict[str, Comparison | None]:
-    return {name: _comparison(score, after[name]) for name, score in before.items()}
-
-
-def _comparison(before: Score | None, after: Score | None) -> Comparison | None:
-    return None if before is None or after is None else compare(before, after)
+def _comparisons(
+    sets: Sets, before: Mapping[str, Measured], after: Mapping[str, Measured]
+) -> dict[str, Comparison | None]:
+    return {name: compare(before[name], after[name]) if name in before else None for name in sets}
 
 
 def _measures(
-    model: Any, scores: Mapping[str, Score | None], size: int, targets: Targets, plan: Plan, latency_ms: float
+    model: Any, measured: Mapping[str, Measured], size: int, targets: Targets, plan: Plan, latency_ms: float
 ) -> Measures:
     return Measures(
-        **as_report(scores),
+        **as_report(measured),
         parameters=sum(parameter.numel() for parameter in model.parameters()),
         encoder_parameters=targets.encoder_parameters(plan),
         bytes=size,

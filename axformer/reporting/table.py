@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+UNKNOWN = "–"
+"""In place of a figure that there is none of."""
+
 
 @dataclass(frozen=True)
 class Table:
@@ -13,3 +16,8 @@ class Table:
     def markdown(self) -> str:
         """The table in Markdown."""
         return "\n".join(f"| {' | '.join(cells)} |" for cells in (self.head, ["---"] * len(self.head), *self.rows))
+
+
+def number(value: float | None, form: str, scale: float = 1) -> str:
+    """A figure as text, in units of 1 / ``scale``; a dash if there is none."""
+    return UNKNOWN if value is None else format(value * scale, form)

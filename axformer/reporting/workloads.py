@@ -40,7 +40,7 @@ class Workload:
 
 
 @dataclass(frozen=True)
-class Limits:
+class InputLimits:
     """The largest inputs that a model can be measured on."""
 
     tokens: int | None
@@ -54,12 +54,12 @@ class Limits:
         return fits and batch * length * self.logits_a_token <= MOST_LOGITS
 
 
-def limits_of(head: Head, config: Any, max_tokens: int | None) -> Limits:
+def limits_of(head: Head, config: Any, max_tokens: int | None) -> InputLimits:
     """The limits of models with a head, given their config and the longest input of their family."""
-    return Limits(max_tokens, config.vocab_size if head.kind.endswith("LM") else 0)
+    return InputLimits(max_tokens, config.vocab_size if head.kind.endswith("LM") else 0)
 
 
-def workloads(encoded: Encoded, tokenizer: Any, limits: Limits, *, own: bool = True) -> list[Workload]:
+def workloads(encoded: Encoded, tokenizer: Any, limits: InputLimits, *, own: bool = True) -> list[Workload]:
     """Every batch size with every length and with the data's own rows, within the model's limits, on the CPU.
 
     Inputs of a given length are rows of the data, cut or repeated.
@@ -82,7 +82,7 @@ def workloads(encoded: Encoded, tokenizer: Any, limits: Limits, *, own: bool = T
     return loads + own_workloads(encoded, tokenizer, limits, sizes)
 
 
-def own_workloads(encoded: Encoded, tokenizer: Any, limits: Limits, sizes: Sequence[int]) -> list[Workload]:
+def own_workloads(encoded: Encoded, tokenizer: Any, limits: InputLimits, sizes: Sequence[int]) -> list[Workload]:
     """Batches of the data's own rows, for each batch size within the limits; size 1 only if the model takes no padding."""
     sizes = [batch for batch in sizes if batch == 1 or not encoded.padding.alone]
     loads = [Workload(batch, None, _own_batches(encoded, batch, tokenizer)) for batch in sizes]

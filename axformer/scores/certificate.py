@@ -2,7 +2,7 @@
 
 The search never sees the confirming rows. The certificate holds for the model as it was measured on them. The models of a path
 are tested in its order, in which each is smaller than the one before. An order by figures on the deciding rows (Pareto Testing,
-Laufer-Goldshtein and others, 2023) begins too often with a model that fails (``docs/certificate.md``).
+Laufer-Goldshtein and others, 2023) begins too often with a model that fails (``docs/statistics.md``).
 """
 
 from collections.abc import Callable, Sequence

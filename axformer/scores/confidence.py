@@ -35,11 +35,6 @@ class McNemar(NamedTuple):
     """P-value of the exact two-sided test."""
 
 
-def first_metric(figures: Figures) -> str:
-    """The task's first metric."""
-    return next(name for name in figures if name != "loss")
-
-
 def rising_metric(figures: Figures) -> str:
     """The task's first metric of which more is better: of a language model its accuracy, which is Recall@1."""
     return next(name for name in figures if name not in LOWER_IS_BETTER)

@@ -28,8 +28,8 @@ from axformer.architectures.base import BlockWeights
 from axformer.architectures.slices import Slice
 from axformer.data.batches import Samples
 from axformer.errors import ConfigError
-from axformer.evaluation.signals import Signals
 from axformer.intake.checkpoint import Checkpoint
+from axformer.model.signals import Signals
 from axformer.plan.blocks import Block, all_blocks
 
 
@@ -66,7 +66,7 @@ def owners_of(checkpoint: Checkpoint) -> dict[Block, Block]:
 ScoreUnits = Callable[[Ranked], Sequence[Any]]
 """Scores the units of a ranked model, which is masked meanwhile: for every block of ``ranked.blocks`` an array or tensor of
 shape (units,), also of the units that have left. The units with the lowest scores leave first. ``Signals(model, architecture,
-samples)`` of :mod:`axformer.evaluation.signals` measures gradients of gates on them."""
+samples)`` of :mod:`axformer.model.signals` measures gradients of gates on them."""
 
 
 def scores_of(score: str | ScoreUnits, ranked: Ranked) -> dict[Block, np.ndarray]:
@@ -138,10 +138,8 @@ def _slopes_of_samples(ranked: Ranked) -> Iterator[Sequence[Tensor]]:
 
 def _activation(ranked: Ranked) -> list[Tensor]:
     signals = _signals(ranked)
-    found = []
-    for block, moments in enumerate(signals.moments()):
-        squares = moments.second.diagonal() / moments.count
-        found.append(squares.view(signals.units(block), -1).mean(dim=1))
+    squares = enumerate(signals.mean_squares())
+    found = [of_block.view(signals.units(block), -1).mean(dim=1) for block, of_block in squares]
     return [one.sqrt() for one in _over_uses(ranked, found, lambda uses: uses.mean(dim=0))]
 
 

@@ -2,7 +2,7 @@
 
 Each row has a difference between -1 and 1: what the pruned model loses on it against the untouched one. For right and wrong
 answers it is -1, 0 or 1. The null hypothesis says that the mean difference is at least the margin; a small p-value rejects
-it. Simulations decided which test is used for which metric (``docs/certificate.md``).
+it. Simulations decided which test is used for which metric (``docs/statistics.md``).
 """
 
 import math
@@ -26,7 +26,7 @@ _BLOCKS = 200
 """Most blocks of the jackknife that estimates the skewness of a metric."""
 FEWEST_ROWS = 30
 """Fewest rows that the bootstrap certifies: its errors are 13 % on ten rows, 8 % on twenty and 6 % on thirty
-(``docs/certificate.md``)."""
+(``docs/statistics.md``)."""
 _NORMAL = NormalDist()
 
 

@@ -14,7 +14,7 @@ NOTEWORTHY = 1.05
 
 
 @dataclass(frozen=True)
-class Model:
+class PathModel:
     """One model on a path, beside the untouched one."""
 
     point: PathPoint
@@ -40,7 +40,7 @@ class Costs:
     data: str
     """A key of ``DATA``."""
     metric: str
-    models: Sequence[Model]
+    models: Sequence[PathModel]
     """The untouched one first, in the order of the path."""
 
     @property
@@ -54,11 +54,11 @@ class Costs:
         return "%" if self.metric in LOWER_IS_BETTER else "points"
 
     @property
-    def best(self) -> list[Model]:
+    def best(self) -> list[PathModel]:
         """The models that are worth a look, from the slowest to the fastest."""
         return sorted((model for model in self.models if model.is_best), key=lambda model: model.times)
 
-    def within(self, allowed: float) -> Model:
+    def within(self, allowed: float) -> PathModel:
         """The fastest model that costs no more than this; there is always the untouched one.
 
         Args:
@@ -67,12 +67,12 @@ class Costs:
         affordable = [model for model in self.models if model.cost <= allowed + _ROUNDING]
         return max(affordable, key=lambda model: (model.times, -model.cost))
 
-    def at_least(self, times: float) -> Model | None:
+    def at_least(self, times: float) -> PathModel | None:
         """The model of the least cost that is at least so many times as fast; None if none is."""
         fast = [model for model in self.models if model.times >= times - _ROUNDING]
         return min(fast, key=lambda model: (model.cost, -model.times), default=None)
 
-    def beyond(self, allowed: float | None) -> Model | None:
+    def beyond(self, allowed: float | None) -> PathModel | None:
         """The fastest model within what was allowed, where that is clearly faster than the kept one, else the one of the least
         cost that is; None if none is, or none was kept.
 
@@ -87,7 +87,9 @@ class Costs:
         return affordable if affordable.times >= least else self.at_least(least)
 
 
-def told_beyond(path: Sequence[PathPoint], allowed: float | None, *, is_certified: bool) -> tuple[str, Model] | None:
+def told_beyond(
+    path: Sequence[PathPoint], allowed: float | None, *, is_certified: bool
+) -> tuple[str, PathModel] | None:
     """What else the path offers, in one sentence, and the model of which it speaks; None if nothing.
 
     Args:
@@ -133,7 +135,7 @@ def _costs(data: str, metric: str, path: Sequence[PathPoint], values: Sequence[f
     ]
     costs = [change if is_lower_better else -change for change in changes]
     models = [
-        Model(point, value, change + 0.0, cost + 0.0, _is_best(place, path, costs))
+        PathModel(point, value, change + 0.0, cost + 0.0, _is_best(place, path, costs))
         for place, (point, value, change, cost) in enumerate(zip(path, values, changes, costs, strict=True))
     ]
     return Costs(data, metric, models)

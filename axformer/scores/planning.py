@@ -1,7 +1,7 @@
 """Sample size planning: the margin that a number of rows can certify, and the number of rows that a margin needs.
 
 It plans for the exact test of right and wrong answers. Power is computed from Tango's score with the normal critical value;
-its rejection region differs from the exact one by single answers (``docs/certificate.md`` compares them).
+its rejection region differs from the exact one by single answers (``docs/statistics.md`` compares them).
 """
 
 import math

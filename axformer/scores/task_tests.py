@@ -6,13 +6,13 @@ from typing import Literal
 
 import numpy as np
 
-from axformer.scores.confidence import first_metric
+from axformer.scores.measured import figures_of
 from axformer.scores.paired_tests import betting_p_value, bootstrap_test, exact_p_value
 from axformer.scores.planning import POINT
-from axformer.scores.scoring import figures_of
 from axformer.scores.within_points import is_share_right
 from axformer.tasks.base import Task
 from axformer.tasks.token_classification import TokenClassification
+from axformer.wire.metrics import first_metric
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ def paired_test(untouched: np.ndarray, task: Task, points: float) -> PairedTest:
     """The test of a task's first metric; for a tagger, of the accuracy within a sentence, averaged over sentences.
 
     Args:
-        untouched: the table of the untouched model (:func:`axformer.scores.scoring.table_of`).
+        untouched: the table of the untouched model (:attr:`axformer.scores.measured.Measured.table`).
         task: the checkpoint's task.
         points: the margin in hundredths of the metric.
     """

@@ -12,7 +12,7 @@ from axformer.data.batches import Batch
 from axformer.data.encoding import Encoded
 from axformer.data.rows import Rows
 from axformer.tasks.class_scores import average_precision, f1
-from axformer.tasks.divergence import Outcome, Predicted, each_row
+from axformer.tasks.divergence import OutcomeKind, Predicted, each_row
 from axformer.tasks.guess import Guess, guess_of_choices
 from axformer.tasks.multi_label import DECISION_LOGIT
 from axformer.tasks.numbers import encode_numbers, numbers_in
@@ -59,7 +59,7 @@ class BinaryClassification(TextInputs):
         return binary_losses(output, batch)
 
     def predicted(self, output: Any, batch: Batch) -> Predicted:  # noqa: ARG002 - the protocol's signature
-        return each_row(output.logits, Outcome.FLAGS)
+        return each_row(output.logits, OutcomeKind.FLAGS)
 
     def answers(self, output: Any, batch: Batch) -> list[float]:  # noqa: ARG002 - the protocol's signature
         logits: list[float] = output.logits.squeeze(-1).tolist()

@@ -13,7 +13,7 @@ from axformer.data.encoding import Encoded, one_row_a_sample
 from axformer.data.labels import ClassNames, LabelColumn, Read
 from axformer.data.rows import Rows
 from axformer.tasks.class_scores import class_scores
-from axformer.tasks.divergence import Outcome, Predicted, each_row
+from axformer.tasks.divergence import OutcomeKind, Predicted, each_row
 from axformer.tasks.guess import Guess, guess_of_choices
 from axformer.tasks.standing import Choices, Standing, agreement_of, better_order, order_in_words
 from axformer.tasks.texts import TextInputs, tokenize_texts
@@ -49,7 +49,7 @@ class Classification(TextInputs):
         return functional.cross_entropy(output.logits, batch.labels, reduction="none")
 
     def predicted(self, output: Any, batch: Batch) -> Predicted:  # noqa: ARG002 - the protocol's signature
-        return each_row(output.logits, Outcome.CLASS)
+        return each_row(output.logits, OutcomeKind.CLASS)
 
     def answers(self, output: Any, batch: Batch) -> list[int]:  # noqa: ARG002 - the protocol's signature
         predicted: list[int] = output.logits.argmax(dim=-1).tolist()

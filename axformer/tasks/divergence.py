@@ -16,7 +16,7 @@ from torch.nn import functional
 from axformer.data.batches import Batch
 
 
-class Outcome(StrEnum):
+class OutcomeKind(StrEnum):
     """The kind of outcome of a prediction."""
 
     CLASS = "class"
@@ -34,7 +34,7 @@ class Predicted:
     """Shape (predictions, outcomes)."""
     row: Tensor
     """The row in the batch of each prediction, shape (predictions,)."""
-    outcome: Outcome
+    outcome: OutcomeKind
 
 
 class Predicts(Protocol):
@@ -48,14 +48,14 @@ class Predicts(Protocol):
         """The predictions in a model's output."""
 
 
-def each_row(values: Tensor, outcome: Outcome) -> Predicted:
+def each_row(values: Tensor, outcome: OutcomeKind) -> Predicted:
     """One prediction per row; values of shape (rows, outcomes)."""
     return Predicted(values, torch.arange(len(values), device=values.device), outcome)
 
 
 def where(values: Tensor, mask: Tensor) -> Predicted:
     """A class at each masked position; values of shape (rows, positions, classes), mask of shape (rows, positions)."""
-    return Predicted(values[mask], mask.nonzero()[:, 0], Outcome.CLASS)
+    return Predicted(values[mask], mask.nonzero()[:, 0], OutcomeKind.CLASS)
 
 
 def divergence(teacher: Predicted, student: Predicted, rows: int, temperature: float = 1.0) -> Tensor:
@@ -67,13 +67,13 @@ def divergence(teacher: Predicted, student: Predicted, rows: int, temperature: f
     """
     wanted, values = (_divided(one.values.float(), temperature) for one in (teacher, student))
     match teacher.outcome:
-        case Outcome.CLASS:
+        case OutcomeKind.CLASS:
             expected, given = (functional.log_softmax(one, dim=-1) for one in (wanted, values))
             each = (expected.exp() * (expected - given)).sum(dim=-1)
-        case Outcome.FLAGS:
+        case OutcomeKind.FLAGS:
             shares = wanted.sigmoid()
             each = (_flag_losses(values, shares) - _flag_losses(wanted, shares)).mean(dim=-1)
-        case Outcome.NUMBERS:
+        case OutcomeKind.NUMBERS:
             each = (wanted - values).square().mean(dim=-1) / 2
     each = each * temperature**2
     sums = torch.zeros(rows, device=each.device).index_add_(0, teacher.row, each)
@@ -96,15 +96,15 @@ def probe(predicted: Predicted, rows: Tensor) -> Tensor:
         rows: the indices of the batch's rows in the data, shape (rows,); the directions of a row depend on its index alone.
     """
     values = predicted.values.float()
-    if predicted.outcome is Outcome.CLASS and values.shape[-1] == 2:
+    if predicted.outcome is OutcomeKind.CLASS and values.shape[-1] == 2:
         values = values[:, 1:] - values[:, :1]
-        return probe(Predicted(values, predicted.row, Outcome.FLAGS), rows)
+        return probe(Predicted(values, predicted.row, OutcomeKind.FLAGS), rows)
     signs = _signs(Predicted(values, predicted.row, predicted.outcome), rows).to(values.device)
-    if predicted.outcome is Outcome.CLASS:
+    if predicted.outcome is OutcomeKind.CLASS:
         chances = values.detach().softmax(dim=-1)
         drawn = chances.sqrt() * signs
         directions = drawn - chances * drawn.sum(dim=-1, keepdim=True)
-    elif predicted.outcome is Outcome.FLAGS:
+    elif predicted.outcome is OutcomeKind.FLAGS:
         chances = values.detach().sigmoid()
         directions = (chances * (1 - chances) / values.shape[-1]).sqrt() * signs
     else:

@@ -12,10 +12,9 @@ from axformer.data.batches import Batch
 from axformer.data.encoding import Encoded
 from axformer.data.rows import Rows
 from axformer.tasks.binary import binary_losses
-from axformer.tasks.correlation import correlations
-from axformer.tasks.divergence import Outcome, Predicted, each_row
+from axformer.tasks.divergence import OutcomeKind, Predicted, each_row
 from axformer.tasks.guess import Guess, guess_of_degrees
-from axformer.tasks.numbers import encode_numbers, numbers_in
+from axformer.tasks.numbers import correlations, encode_numbers, numbers_in
 from axformer.tasks.standing import Standing
 from axformer.tasks.texts import TextInputs
 
@@ -65,7 +64,7 @@ class GradedClassification(TextInputs):
         return binary_losses(output, batch)
 
     def predicted(self, output: Any, batch: Batch) -> Predicted:  # noqa: ARG002 - the protocol's signature
-        return each_row(output.logits, Outcome.FLAGS)
+        return each_row(output.logits, OutcomeKind.FLAGS)
 
     def answers(self, output: Any, batch: Batch) -> list[float]:  # noqa: ARG002 - the protocol's signature
         logits: list[float] = output.logits.squeeze(-1).tolist()

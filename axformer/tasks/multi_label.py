@@ -13,7 +13,7 @@ from axformer.data.encoding import Encoded, one_row_a_sample
 from axformer.data.labels import ClassNames
 from axformer.data.rows import Rows
 from axformer.tasks.class_scores import f1, f1_macro
-from axformer.tasks.divergence import Outcome, Predicted, each_row
+from axformer.tasks.divergence import OutcomeKind, Predicted, each_row
 from axformer.tasks.guess import Guess, guess_of_flags
 from axformer.tasks.label_sets import read_label_sets
 from axformer.tasks.standing import Flags, Standing, agreement_of, better_order, order_in_words
@@ -44,7 +44,7 @@ class MultiLabelClassification(TextInputs):
         return losses.mean(dim=-1)
 
     def predicted(self, output: Any, batch: Batch) -> Predicted:  # noqa: ARG002 - the protocol's signature
-        return each_row(output.logits, Outcome.FLAGS)
+        return each_row(output.logits, OutcomeKind.FLAGS)
 
     def answers(self, output: Any, batch: Batch) -> list[list[bool]]:  # noqa: ARG002 - the protocol's signature
         predicted: list[list[bool]] = (output.logits > DECISION_LOGIT).tolist()

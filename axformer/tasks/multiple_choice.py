@@ -14,7 +14,7 @@ from axformer.data.batches import Batch
 from axformer.data.encoding import Encoded, tokenize, without_labels
 from axformer.data.labels import ClassNames, LabelColumn
 from axformer.data.rows import Rows
-from axformer.tasks.divergence import Outcome, Predicted, each_row
+from axformer.tasks.divergence import OutcomeKind, Predicted, each_row
 from axformer.tasks.guess import Guess, guess_of_choices
 from axformer.tasks.standing import Choices, Standing, agreement_of
 
@@ -68,7 +68,7 @@ class MultipleChoice:
         return functional.cross_entropy(output.logits, batch.labels, reduction="none")
 
     def predicted(self, output: Any, batch: Batch) -> Predicted:  # noqa: ARG002 - the protocol's signature
-        return each_row(output.logits, Outcome.CLASS)
+        return each_row(output.logits, OutcomeKind.CLASS)
 
     def answers(self, output: Any, batch: Batch) -> list[int]:  # noqa: ARG002 - the protocol's signature
         predicted: list[int] = output.logits.argmax(dim=-1).tolist()

@@ -1,8 +1,10 @@
-"""Numeric labels, for models with one output or with several numeric outputs."""
+"""Numeric labels, for models with one output or with several numeric outputs, and their correlation with predictions."""
 
 import math
 from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from axformer.data.encoding import Encoded, one_row_a_sample
 from axformer.data.labels import truth_of
@@ -71,3 +73,28 @@ def number_lists_in(rows: Rows, count: int) -> list[list[float]]:
         if len(values) != count:
             raise rows.error(row, f"it has {len(values)} labels, the model has {count} outputs; give one for each")
     return [[number_of(value, rows, row) for value in values] for row, values in enumerate(lists, 1)]
+
+
+def correlations(expected: np.ndarray, predicted: np.ndarray) -> dict[str, float]:
+    """Pearson's and Spearman's correlation, averaged over the outputs, as in GLUE's STS-B.
+
+    Args:
+        expected: shape (samples, outputs).
+        predicted: the same.
+    """
+    from scipy.stats import rankdata  # takes long to import, and few tasks need it
+
+    ranked = rankdata(expected, axis=0), rankdata(predicted, axis=0)
+    return {"pearson": _mean(expected, predicted), "spearman": _mean(*ranked)}
+
+
+def _mean(expected: np.ndarray, predicted: np.ndarray) -> float:
+    outputs = zip(expected.T, predicted.T, strict=True)
+    return float(np.mean([_correlation(left, right) for left, right in outputs]))
+
+
+def _correlation(left: np.ndarray, right: np.ndarray) -> float:
+    """Pearson's correlation; 0 for a constant."""
+    if np.ptp(left) == 0.0 or np.ptp(right) == 0.0:
+        return 0.0
+    return float(np.corrcoef(left, right)[0, 1])

@@ -1,6 +1,12 @@
-"""Extractive question answering: find the part of a context that answers a question."""
+"""Extractive question answering: find the part of a context that answers a question.
 
-from collections.abc import Sequence
+The metrics are those of SQuAD v1.1: exact match, and F1 over words, ignoring case, punctuation, articles and spaces.
+"""
+
+import re
+import string
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +22,6 @@ from axformer.tasks.divergence import Predicted, where
 from axformer.tasks.guess import Guess, mean_by_sample
 from axformer.tasks.right_answers import right_answers, some_have_none
 from axformer.tasks.spans import N_BEST, SpanScores, Window, best_span
-from axformer.tasks.squad import exact_match, word_f1, words_of
 from axformer.tasks.standing import Standing
 
 OVERLAP = 0.25
@@ -27,7 +32,7 @@ NO_ANSWER = ""
 
 
 @dataclass(frozen=True)
-class Reading:
+class SpanReading:
     """Converts token positions to answers."""
 
     windows: list[Window]
@@ -76,7 +81,7 @@ class QuestionAnswering:
         for window, sample in zip(windows, sample_of_row, strict=True):
             labels.append((*_place_of(answers[sample], window), window.nowhere))
         texts = [[text for _, text in pairs] for pairs in answers]
-        reading = Reading(windows, contexts, texts)
+        reading = SpanReading(windows, contexts, texts)
         alike = None if any(texts) else "no answer to any question"
         return Encoded(features, labels, sample_of_row, reading=reading, alike=alike, notes=self._notes(texts))
 
@@ -123,7 +128,7 @@ class QuestionAnswering:
 
     def statistics(self, answers: Sequence[SpanScores], encoded: Encoded) -> np.ndarray:
         """Exact match and F1, between 0 and 1, and whether there is an answer."""
-        reading: Reading = encoded.reading
+        reading: SpanReading = encoded.reading
         seen: list[list[tuple[Window, SpanScores]]] = [[] for _ in range(encoded.samples)]
         for sample, window, scores in zip(encoded.sample_of_row, reading.windows, answers, strict=True):
             seen[sample].append((window, scores))
@@ -227,3 +232,34 @@ def _logits(output: Any, batch: Batch) -> tuple[Tensor, Tensor]:
     start, end = output.start_logits, output.end_logits
     lowest = torch.finfo(start.dtype).min
     return start.masked_fill(padding, lowest), end.masked_fill(padding, lowest)
+
+
+_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+
+def words_of(answer: str) -> list[str]:
+    """The normalised words of an answer: lower case, without ASCII punctuation, then without articles, split at spaces."""
+    return _ARTICLES.sub(" ", answer.lower().translate(_PUNCTUATION)).split()
+
+
+def exact_match(predicted: str, expected: Sequence[str]) -> float:
+    """1 if the prediction is one of the right answers, otherwise 0."""
+    return _best(lambda one, other: float(one == other), predicted, expected)
+
+
+def word_f1(predicted: str, expected: Sequence[str]) -> float:
+    """The F1 of the words shared by prediction and right answer, for the best-matching right answer."""
+    return _best(_overlap, predicted, expected)
+
+
+def _best(score: Callable[[list[str], list[str]], float], predicted: str, expected: Sequence[str]) -> float:
+    words = words_of(predicted)
+    return max(score(words, words_of(answer)) for answer in expected)
+
+
+def _overlap(predicted: list[str], expected: list[str]) -> float:
+    if not predicted or not expected:
+        return float(predicted == expected)
+    shared = (Counter(predicted) & Counter(expected)).total()
+    return 2 * shared / (len(predicted) + len(expected))

@@ -10,10 +10,9 @@ from torch import Tensor
 from axformer.data.batches import Batch
 from axformer.data.encoding import Encoded, one_row_a_sample
 from axformer.data.rows import Rows
-from axformer.tasks.correlation import correlations
-from axformer.tasks.divergence import Outcome, Predicted, each_row
+from axformer.tasks.divergence import OutcomeKind, Predicted, each_row
 from axformer.tasks.guess import Guess, guess_of_numbers
-from axformer.tasks.numbers import number_lists_in
+from axformer.tasks.numbers import correlations, number_lists_in
 from axformer.tasks.standing import Standing
 from axformer.tasks.texts import TextInputs, tokenize_texts
 
@@ -50,7 +49,7 @@ class Regression(TextInputs):
         return squared.mean(dim=-1)
 
     def predicted(self, output: Any, batch: Batch) -> Predicted:  # noqa: ARG002 - the protocol's signature
-        return each_row(output.logits, Outcome.NUMBERS)
+        return each_row(output.logits, OutcomeKind.NUMBERS)
 
     def answers(self, output: Any, batch: Batch) -> list[list[float]]:  # noqa: ARG002 - the protocol's signature
         predicted: list[list[float]] = output.logits.tolist()

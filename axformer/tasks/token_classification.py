@@ -1,6 +1,11 @@
-"""Token classification: a tag for each word, such as its part of speech or the chunk that it is in."""
+"""Token classification: a tag for each word, such as its part of speech or the chunk that it is in.
 
-from collections.abc import Sequence
+Chunks are counted as in the CoNLL-2000 shared task (its program ``conlleval``). Tags are ``B-TYPE`` (a chunk begins),
+``I-TYPE`` (it continues) and ``O``. As in that program, an ``I`` without a chunk to continue begins one; a predicted chunk is
+correct if its type, first and last word are.
+"""
+
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,11 +18,38 @@ from axformer.data.encoding import UNLABELLED, Encoded, one_row_a_sample, requir
 from axformer.data.labels import ClassNames, LabelColumn
 from axformer.data.rows import Label, Rows
 from axformer.errors import DataError
-from axformer.tasks.chunks import count_chunks, is_chunk_scheme
 from axformer.tasks.class_scores import f1
 from axformer.tasks.divergence import Predicted, where
 from axformer.tasks.guess import Guess, guess_of_choices, mean_by_sample
 from axformer.tasks.standing import Choices, Standing, agreement_of, better_order, order_in_words
+
+OUTSIDE = "O"
+
+
+def is_chunk_scheme(names: Iterable[str]) -> bool:
+    """Whether these are names of such tags: each ``O``, ``B-...`` or ``I-...``, and not ``O`` alone."""
+    marked = [name for name in names if name != OUTSIDE]
+    return bool(marked) and all(name.startswith(("B-", "I-")) for name in marked)
+
+
+def chunks_of(tags: Sequence[str]) -> set[tuple[str, int, int]]:
+    """The chunks of one sentence: type, first word, last word."""
+    found = set()
+    kind, start = "", -1
+    for place, tag in enumerate([*tags, OUTSIDE]):
+        mark, _, name = tag.partition("-")
+        if start >= 0 and (mark != "I" or name != kind):
+            found.add((kind, start, place - 1))
+            start = -1
+        if start < 0 and tag != OUTSIDE:
+            kind, start = name, place
+    return found
+
+
+def count_chunks(expected: Sequence[str], predicted: Sequence[str]) -> tuple[int, int, int]:
+    """The numbers of correct, predicted and expected chunks of a sentence."""
+    truly, claimed = chunks_of(expected), chunks_of(predicted)
+    return len(truly & claimed), len(claimed), len(truly)
 
 
 @dataclass(frozen=True)

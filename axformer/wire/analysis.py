@@ -237,3 +237,19 @@ class Analysis(Schema):
     peak_bytes: int
     """Most main memory of the process."""
     environment: dict[str, Any] = Field(description="Versions of software and names of hardware.")
+
+
+class AnalysisAsked(Schema):
+    """What an analysis was asked for."""
+
+    reports: list[ReportName | str] | None = None
+    """The wanted reports; null for all that the inputs allow."""
+    rows: int | None = None
+    """Most rows of each data set; null for the default."""
+
+
+class FindingRead(Advice):
+    """The last line of one report: what it found, and the command that uses it."""
+
+    report: str
+    """Name of the report."""

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, ConfigDict, Field, SecretStr
 
+from axformer.wire.analysis import AnalysisAsked, FindingRead
 from axformer.wire.base import LABEL_COUNT, LabelKey, LabelValue, Name, Schema
 from axformer.wire.devices import Device, DeviceWord
-from axformer.wire.findings import AnalysisAsked, FindingRead
 from axformer.wire.handovers import DeliverTo, HandoverRead
 from axformer.wire.kinds import JobKind, KindWord
 from axformer.wire.queue import PlaceRead
@@ -183,6 +183,8 @@ class JobRead(Schema):
     kind: KindWord = JobKind.PASS
     """What is done: ``pass`` prunes a model, ``export`` hands out a model on the path of another job, ``analysis`` reports on a
     model that stays as it is."""
+    group: None = None
+    """Always null; clients of before 0.2 cannot do without it."""
     exported_from: str | None
     """Of an export: the job on whose path its model lies."""
     upto: int | None

@@ -2,9 +2,44 @@
 
 from typing import Any
 
-from axformer.config import DEFAULT_PRESET, METHODS, Preset, config_of, make_config
-from axformer.config.axformer import PAPER_ONLY
-from axformer.wire.knobs import KnobRead, KnobsRead
+from axformer.config import (
+    DEFAULT_METHOD,
+    DEFAULT_PRESET,
+    METHODS,
+    PUBLISHED_ONLY,
+    Preset,
+    PublishedConfig,
+    config_of,
+    make_config,
+)
+from axformer.wire.base import Schema
+
+
+class KnobRead(Schema):
+    """One knob."""
+
+    name: str
+    default: Any
+    """Its value where nothing else is said."""
+    reason: str
+    """What it does and why it has this default."""
+    accepts: dict[str, Any]
+    """Type, range and choices as JSON Schema."""
+    methods: tuple[str, ...] = ()
+    """The methods that have it."""
+    paper_only: bool = False
+    """Whether only the preset `published` has it, to reproduce the authors' program or a row of one of the paper's tables."""
+
+
+class KnobsRead(Schema):
+    """All knobs, and what the presets set."""
+
+    knobs: list[KnobRead]
+    presets: dict[str, dict[str, Any]]
+    """Every knob with its value, by preset."""
+    default_preset: Preset
+    """That of a job which names none."""
+
 
 _OWN = "method"
 """The knob that names the method itself."""
@@ -13,13 +48,14 @@ _OWN = "method"
 def list_knobs() -> KnobsRead:
     """All knobs and presets; a knob of several methods is listed once, as in the first of them."""
     knobs: dict[str, KnobRead] = {}
-    for method, config in METHODS.items():
-        schema, defaults = config.model_json_schema(), config_of({_OWN: method}).model_dump(mode="json")
+    for method, config in (*METHODS.items(), (DEFAULT_METHOD, PublishedConfig)):
+        made = config_of({_OWN: method}, has_variant=config is PublishedConfig)
+        schema, defaults = config.model_json_schema(), made.model_dump(mode="json")
         definitions = schema.get("$defs", {})
         for name, about in schema["properties"].items():
             if name in knobs:
-                known = knobs[name]
-                knobs[name] = known.model_copy(update={"methods": (*known.methods, method)})
+                methods = dict.fromkeys((*knobs[name].methods, method))
+                knobs[name] = knobs[name].model_copy(update={"methods": tuple(methods)})
                 continue
             knobs[name] = KnobRead(
                 name=name,
@@ -27,7 +63,7 @@ def list_knobs() -> KnobsRead:
                 reason=about.get("description", ""),
                 accepts={"enum": list(METHODS), "type": "string"} if name == _OWN else _accepts(about, definitions),
                 methods=(method,),
-                paper_only=name in PAPER_ONLY,
+                paper_only=name in PUBLISHED_ONLY,
             )
     return KnobsRead(
         knobs=list(knobs.values()),

@@ -211,9 +211,6 @@ class Work(BaseModel):
         default=None,
         description="Trials that the paper's rule would have accepted and the safeguard did not; null without a safeguard.",
     )
-    largest_loss_band: float = Field(
-        description="Largest error bound of a mean loss in low precision; 0 without low precision."
-    )
     peak_bytes: int = Field(description="Peak memory of the process; other processes are not counted.")
     device_peak_bytes: int | None = Field(description="Peak memory on its GPU; null on a CPU.")
 

@@ -150,6 +150,10 @@ class SettledRun(Schema):
         """The same run with its checkpoint and data elsewhere, by field."""
         return self.model_copy(update={"run": self.run.located(uris)})
 
+    def stored(self) -> dict[str, Any]:
+        """The settled run as JSON, with the run as it was written."""
+        return self.model_dump(mode="json") | {"run": self.run.given()}
+
     @property
     def knobs(self) -> RunConfig:
         """The knobs.

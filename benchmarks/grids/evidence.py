@@ -25,7 +25,7 @@ PAPER = "paper"
 _PRESETS = {PAPER: Arm(preset="paper"), "published": Arm(preset="published"), "robust": Arm(preset="robust")}
 _SAFEGUARDS = {
     "confirm": Arm({"confirm": 0.5}),
-    "folds-confirm": Arm({"safeguard": "folds", "confirm": 0.3}),
+    "folds-confirm": Arm({"safeguard": 5, "confirm": 0.3}),
     "published-confirm": Arm({"confirm": 0.5}, preset="published"),
 }
 _EARLIER = {
@@ -42,11 +42,13 @@ _TRADES = {
     f"{name}-point{'' if name == 'one' else 's'}": Arm({"tolerance": 0.5, "confirm": 0.3, "within_points": points})
     for name, points in (("one", 1.0), ("two", 2.0), ("five", 5.0))
 }
+_RULE_OF_PAPER = {"helped_reference": "current", "ties_help": False}
+"""The paper's rule in the preset ``published``, which alone has the knobs of the paper's tables."""
 _HEURISTICS = {
     "random-order": Arm({"order": "random"}),
-    "layers-first": Arm({"inspect_layers_first": True}),
-    "no-hard-attention": Arm({"hard_attention": False}),
-    "adaptive": Arm({"coarse_margin": 0.99}),
+    "layers-first": Arm({**_RULE_OF_PAPER, "inspect_layers_first": True}, preset="published"),
+    "no-hard-attention": Arm({"attention_top_k": None}),
+    "adaptive": Arm({**_RULE_OF_PAPER, "coarse_margin": 0.99}, preset="published"),
 }
 _ORDERS = {
     order.value: Arm({"order": order.value})

@@ -33,9 +33,9 @@ import torch
 from pydantic import SecretStr
 from transformers import BertConfig, BertForSequenceClassification, BertTokenizer
 
-from axformer.config import make_config
-from axformer.intake.dataset import DataSource
 from axformer.run import PruningRun
+from axformer.wire.run import Run, read_run
+from benchmarks.load.queue import spec_of
 from store.embedded.postgres import start_postgres
 from store.embedded.server import running
 from store.migrate import migrate
@@ -109,6 +109,14 @@ def write_inputs(directory: Path) -> None:
     (directory / "validation.jsonl").write_text("".join(rows))
 
 
+def _places(directory: Path) -> dict[str, str]:
+    return {"checkpoint": str(directory / "checkpoint"), "validation": str(directory / "validation.jsonl")}
+
+
+def _run_in(directory: Path) -> Run:
+    return read_run({field: f"file://{place}" for field, place in _places(directory).items()} | {"preset": "paper"})
+
+
 def library_pass(directory: Path) -> float:
     """Seconds of the pass by the library alone, in a fresh process: in one that has made a pass before, memory is at hand."""
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as fresh:
@@ -116,21 +124,13 @@ def library_pass(directory: Path) -> float:
 
 
 def _pass_here(directory: Path) -> float:
-    data = DataSource(str(directory / "validation.jsonl"))
-    run = PruningRun.open(directory / "checkpoint", data, config=make_config("paper", {}))
+    run = PruningRun.open(_run_in(directory), paths=_places(directory))
     return list(run.trials())[-1].seconds
 
 
 def service_pass(context: WorkerContext, team_id: str, directory: Path) -> Served:
     """The pass in the worker's runner."""
-    new = NewJob(
-        team_id=team_id,
-        name="overhead",
-        checkpoint={"uri": f"file://{directory / 'checkpoint'}"},
-        validation={"uri": f"file://{directory / 'validation.jsonl'}"},
-        preset="paper",
-        config=make_config("paper", {}).model_dump(mode="json"),
-    )
+    new = NewJob(team_id=team_id, name="overhead", spec=spec_of(_run_in(directory)))
     with session_scope(context.sessions) as session:
         create_job(session, new)
     job = claim_job(context)

@@ -1,11 +1,12 @@
 """A long queue of many teams, made through the store: what the load is put on."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import text
 
-from axformer.config import make_config
 from axformer.plan.trial import Phase, Trial, Verdict
+from axformer.wire.run import Run, read_run
 from store.repositories import claims, jobs, leases
 from store.repositories.jobs import NewJob
 from store.repositories.keys import create_key
@@ -21,7 +22,6 @@ LONG_TRACE = 50_000
 _BATCH = 5_000
 _LEASE_SECONDS = 3600.0
 _TABLES = ("jobs", "events", "outbox", "trials")
-_CONFIG = make_config("paper", {}).model_dump(mode="json")
 
 
 @dataclass(frozen=True)
@@ -51,17 +51,18 @@ def fill_queue(sessions: Sessions) -> LoadedQueue:
     return LoadedQueue(keys, queued, (long, keys[0]))
 
 
+def spec_of(run: Run) -> dict[str, Any]:
+    """What the API stores of a run."""
+    return run.settled().model_dump(mode="json") | {"run": run.given()}
+
+
+_REFERENCES = {"checkpoint": "hf://acme/bert-base-uncased-finetuned", "validation": "s3://acme/validation.jsonl"}
+_SPEC = spec_of(read_run({**_REFERENCES, "preset": "paper"}))
+
+
 def new_job(team_id: str, name: str) -> NewJob:
     """A job as the API makes it."""
-    return NewJob(
-        team_id=team_id,
-        name=name,
-        checkpoint={"uri": "hf://acme/bert-base-uncased-finetuned"},
-        validation={"uri": "s3://acme/validation.jsonl"},
-        preset="paper",
-        config=_CONFIG,
-        labels={"project": "load"},
-    )
+    return NewJob(team_id=team_id, name=name, spec=_SPEC, labels={"project": "load"})
 
 
 def write_long_trace(sessions: Sessions, job_id: str) -> None:
@@ -102,7 +103,6 @@ def long_trial(seq: int) -> Trial:
         element=f"layer.{seq % 24}.ffn.neurons.{seq}" if seq else None,
         loss=0.3 + seq * 1e-7,
         loss_is_bound=False,
-        loss_band=0.0,
         helped=seq % 500 if seq else None,
         samples=1000,
         total=1000,

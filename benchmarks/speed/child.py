@@ -151,7 +151,7 @@ def matmul_rate(shapes: Iterable[Shape]) -> float:
 def _multiply(shape: Shape) -> list[float]:
     rows, inputs, outputs = shape
     left = torch.randn(rows, inputs)
-    multiply = multiplier(nn.Linear(inputs, outputs), torch.float32)
+    multiply = multiplier(nn.Linear(inputs, outputs))
     multiply(left)
     taken = []
     for _ in range(_REPEATS):

@@ -248,4 +248,4 @@ def oracle_trials(oracle: Path, setting: Setting) -> list[Trial]:
     if done.returncode != 0:
         raise RuntimeError(f"the naive reference {oracle} failed: {done.stderr.strip().splitlines()[-1]}")
     lines = trace.read_text(encoding="utf-8").splitlines()
-    return [Trial(**json.loads(line), loss_band=0.0, parameters=0) for line in lines]  # it counts no parameters
+    return [Trial(**json.loads(line), parameters=0) for line in lines]  # it counts no parameters

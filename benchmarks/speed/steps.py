@@ -3,8 +3,7 @@
 A step is data: to measure one more technique, add one more step.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -15,7 +14,7 @@ from axformer.config import PassConfig
 from axformer.data.batches import Batch, Samples
 from axformer.evaluation.base import Evaluator
 from axformer.evaluation.budget import cache_budget
-from axformer.evaluation.build import evaluators
+from axformer.evaluation.build import make_evaluator
 from axformer.evaluation.plain import PlainEvaluator
 from axformer.evaluation.prefix import PrefixEvaluator
 from axformer.evaluation.techniques import ALL, Techniques
@@ -28,7 +27,6 @@ PAD_TO = 128
 ROWS = 32
 """Rows of a batch where batches are made as evaluation loops commonly make them."""
 PADDED, DYNAMIC, EARLY = "padded-128", "dynamic", "early"
-Evaluating = AbstractContextManager[Evaluator]
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ class Step:
     """What it does that the one before does not, for people."""
     samples: Callable[[Checkpoint, DataSet], Samples]
     """Makes the batches; the clock does not run, for all steps have them made by tokenising."""
-    evaluator: Callable[[Checkpoint, Samples, PassConfig], Evaluating]
+    evaluator: Callable[[Checkpoint, Samples, PassConfig], Evaluator]
     """Makes what answers the pass, with the clock running."""
     knobs: Mapping[str, Any] = field(default_factory=dict)
     """Of the pass, beside those of the preset."""
@@ -82,23 +80,16 @@ def _by_length(_: Checkpoint, data: DataSet) -> Samples:
     return data.samples
 
 
-def _whole(checkpoint: Checkpoint, samples: Samples, _: PassConfig) -> Evaluating:
-    return nullcontext(PlainEvaluator(checkpoint.model, checkpoint.architecture, checkpoint.task, samples))
+def _whole(checkpoint: Checkpoint, samples: Samples, _: PassConfig) -> Evaluator:
+    return PlainEvaluator(checkpoint.model, checkpoint.architecture, checkpoint.task, samples)
 
 
-def _reached(checkpoint: Checkpoint, samples: Samples, config: PassConfig, techniques: Techniques) -> Evaluating:
-    evaluator = PrefixEvaluator(
+def _reached(checkpoint: Checkpoint, samples: Samples, config: PassConfig, techniques: Techniques) -> Evaluator:
+    return PrefixEvaluator(
         *(checkpoint.model, checkpoint.architecture, checkpoint.task, samples, Plan.full(checkpoint.dimensions)),
         budget=cache_budget(config.cache_budget, str(checkpoint.model.device)),
         techniques=techniques,
     )
-    return nullcontext(evaluator)
-
-
-@contextmanager
-def _product(checkpoint: Checkpoint, samples: Samples, config: PassConfig) -> Iterator[Evaluator]:
-    with evaluators(checkpoint, samples, config, shards=1) as (evaluator, _):
-        yield evaluator
 
 
 def _on_the_way(name: str, adds: str, *without: str) -> Step:
@@ -137,7 +128,7 @@ STEPS = (
     Step(
         EARLY,
         "a trial begins with samples that were hurt, and stops when its verdict is known; each core has a batch of its own",
-        *(_by_length, _product),
+        *(_by_length, make_evaluator),
     ),
 )
 TARGETED = tuple(step for step in STEPS if not step.on_the_way)

@@ -20,7 +20,6 @@ class TrialRow(Base):
     element: Mapped[str | None]
     loss: Mapped[float] = mapped_column(Double)
     loss_is_bound: Mapped[bool]
-    loss_band: Mapped[float] = mapped_column(Double)
     helped: Mapped[int | None]
     samples: Mapped[int]
     total: Mapped[int]

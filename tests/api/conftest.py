@@ -23,9 +23,8 @@ from store.session import Sessions, session_scope
 from store.setting_groups import RateSettings
 from store.settings import Settings
 from store.states import JobState
-from store.storage.open_storage import open_storage
-from store.storage.storage import Storage, job_folder
-from store.tables.artifacts import Artifact
+from store.storage.storage import Storage, job_folder, open_storage
+from store.tables.files import Artifact
 from tests.serving import serving
 from tests.specs import with_spec
 
@@ -194,7 +193,6 @@ def trial(seq: int, **changes: Any) -> Trial:
         "element": f"layer.{seq}.ffn" if seq else None,
         "loss": 1 / (seq + 3),
         "loss_is_bound": seq % 2 == 1,
-        "loss_band": seq % 2 * 1e-4,
         "helped": 7 if seq else None,
         "samples": 10,
         "total": 10,

@@ -26,7 +26,6 @@ TRIALS = st.lists(
         element=st.none() | st.from_regex(r"layer\.[0-9]{1,2}(\.ffn)?", fullmatch=True),
         loss=FINITE,
         loss_is_bound=st.booleans(),
-        loss_band=st.floats(0, 1e9),
         helped=st.none() | st.integers(0, 2**40),
         samples=st.integers(0, 2**40),
         total=st.integers(1, 2**40),

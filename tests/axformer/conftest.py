@@ -25,7 +25,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def finished(checkpoint: Path, data: Path) -> PruningRun:
     """A finished pass without hard attention."""
-    config = make_config("paper", {"majority_fraction": 0.2, "hard_attention": False, "max_length": 10})
+    config = make_config("paper", {"majority_fraction": 0.2, "attention_top_k": None, "max_length": 10})
     run = open_run(checkpoint, DataSource(str(data)), test=DataSource(str(data)), config=config)
     list(run.trials())
     return run

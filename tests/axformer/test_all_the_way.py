@@ -11,7 +11,7 @@ from axformer.data.reading import read_rows
 from axformer.intake.checkpoint import load_checkpoint
 from axformer.intake.dataset import DataSource, prepare
 from axformer.model.parameters import ParameterCount
-from axformer.scores.scoring import score
+from axformer.scores.measured import measure
 from tests.family_cases import SETTINGS, Case, stock_model
 from tests.runs import open_run
 from tests.tiny_families import tiny_family_tokenizer
@@ -49,7 +49,7 @@ def test_a_checkpoint_becomes_a_smaller_model_that_measures_as_reported(case: Ca
     count = ParameterCount(checkpoint.model, checkpoint.architecture)
     assert report["pruned"]["parameters"] == count.left(run.plan) <= report["base"]["parameters"]
     samples = prepare(read_rows(str(data)), checkpoint, CONFIG).samples
-    again = score(axformer.load(tmp_path / "pruned"), checkpoint.task, samples)
+    again = measure(axformer.load(tmp_path / "pruned"), checkpoint.task, samples)
     assert again.figures == pytest.approx(report["pruned"]["test"], rel=1e-5)
     assert report == json.loads((tmp_path / "pruned" / "report.json").read_text(encoding="utf-8"))
     card = (tmp_path / "pruned" / "README.md").read_text(encoding="utf-8")

@@ -1,6 +1,6 @@
 import pytest
 
-from axformer.config import PassConfig, make_config, parse_knob
+from axformer.config import CompressConfig, PassConfig, PublishedConfig, changed_knobs, make_config, parse_knob
 from axformer.errors import ConfigError
 
 
@@ -10,11 +10,77 @@ def test_the_paper_is_the_default() -> None:
 
 def test_published_is_the_authors_program() -> None:
     config = make_config("published")
+    assert isinstance(config, PublishedConfig)
     assert (config.helped_reference, config.ties_help, config.order, config.max_length) == (
         "original",
         True,
         "top-middle-bottom",
         128,
+    )
+
+
+OF_PAPER = {
+    **{"helped_reference": "current", "ties_help": False, "hard_attention": True, "attention_top_k": 30},
+    **{
+        "neuron_search": "groups",
+        "order": "auto",
+        "task_name": None,
+        "explicit_order": [],
+        "inspect_layers_first": False,
+    },
+    **{"coarse_margin": 1.0, "safeguard": "none", "safeguard_folds": 5, "precision": "float32", "refit": False},
+    **{"non_inferiority": None, "safeguard_alpha": 0.05},
+}
+"""Knobs of the preset ``paper`` as an earlier version stored them."""
+
+
+@pytest.mark.parametrize(
+    ("preset", "stored", "today"),
+    [
+        ("paper", {}, {}),
+        ("robust", {"safeguard": "folds"}, {}),
+        ("paper", {"safeguard": "folds", "safeguard_folds": 3}, {"safeguard": 3}),
+        ("paper", {"hard_attention": False}, {"attention_top_k": None}),
+        ("paper", {"refit": True, "task_name": "entailment"}, {"repair": "refit", "order": "entailment"}),
+        ("paper", {"task_name": "entailment", "order": "random"}, {"order": "random"}),
+        (
+            "published",
+            {"helped_reference": "original", "ties_help": True, "order": "top-middle-bottom", "max_length": 128},
+            {},
+        ),
+    ],
+)
+def test_a_config_of_an_earlier_version_is_read(
+    preset: str, stored: dict[str, object], today: dict[str, object]
+) -> None:
+    assert make_config(preset, {**OF_PAPER, **stored}) == make_config(preset, today)
+    assert changed_knobs(preset, {**OF_PAPER, **stored}) == today
+
+
+def test_a_compression_of_an_earlier_version_is_read() -> None:
+    config = make_config("smallest", {"leaving": "brain_surgeon", "table_rows": 64})
+    assert isinstance(config, CompressConfig)
+    assert config.table_rows == 64
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"order": "random"},
+        {"inspect_layers_first": True},
+        {"attention_top_k": None},
+        {"coarse_margin": 0.99},
+    ],
+)
+def test_each_row_of_table_five_is_a_run_of_the_preset_published(row: dict[str, object]) -> None:
+    paper = {"helped_reference": "current", "ties_help": False, "order": "auto", "max_length": None}
+    config = make_config("published", {**paper, **row})
+    assert PassConfig(**{name: value for name, value in config if name in PassConfig.model_fields}) == make_config(
+        "paper", {name: value for name, value in row.items() if name in PassConfig.model_fields}
+    )
+    assert (
+        config.variant.model_dump().items()
+        >= {n: v for n, v in row.items() if n not in PassConfig.model_fields}.items()
     )
 
 
@@ -43,6 +109,7 @@ def test_a_group_is_a_twelfth_of_the_block_unless_told() -> None:
         ("paper", {"cache_budget": -1}, "knob cache_budget=-1: input should be greater than or equal to 0"),
         ("paper", {"loss_budget": 1.1}, "knob loss_budget=1.1 is of an earlier version and no longer there: tolerance"),
         ("paper", {"safeguard_alpha": 0.1}, "knob safeguard_alpha=0.1 is of an earlier version"),
+        ("paper", {"precision": "guarded"}, "knob precision='guarded' is of an earlier version and no longer there"),
         ("paper", {"safeguard": "paired"}, "safeguard=paired is of an earlier version and no longer there"),
         ("paper", {"method": "magic"}, "method 'magic' is unknown; there are axformer"),
         ("paper", {"method": "Compres"}, r"method 'Compres' is unknown; did you mean compress\?"),
@@ -55,8 +122,12 @@ def test_a_group_is_a_twelfth_of_the_block_unless_told() -> None:
         ("paper", {"target_speedup": float("inf")}, "knob target_speedup=inf: input should be a finite number"),
         ("paper", {"order": "upwards"}, "knob order='upwards': input should be 'auto'"),
         ("paper", {"order": "explicit"}, "order=explicit and explicit_order go together"),
-        ("paper", {"explicit_order": ["layer.0.ffn"]}, "order=explicit and explicit_order go together"),
-        ("paper", {"order": "explicit", "explicit_order": ["a", "a"]}, "=\\['a', 'a'\\]: names a more than once"),
+        ("published", {"explicit_order": ["layer.0.ffn"]}, "order=explicit and explicit_order go together"),
+        ("paper", {"explicit_order": ["layer.0.ffn"]}, "explicit_order=\\['layer.0.ffn'\\] .* with preset=published"),
+        ("robust", {"ties_help": True}, "knob ties_help=True reproduces .*; give it with preset=published"),
+        ("paper", {"non_inferiority": 0.3}, "knob non_inferiority=0.3 is of an earlier version"),
+        ("smallest", {"leaving": "magnitude"}, "knob leaving='magnitude' is of an earlier version"),
+        ("published", {"order": "explicit", "explicit_order": ["a", "a"]}, "=\\['a', 'a'\\]: names a more than once"),
     ],
 )
 def test_a_wrong_knob_is_named_with_its_value(preset: str, knobs: dict[str, object], message: str) -> None:
@@ -82,4 +153,4 @@ def test_a_knob_has_a_value() -> None:
 
 
 def test_every_knob_says_why_it_is_there() -> None:
-    assert [name for name, field in PassConfig.model_fields.items() if not field.description] == []
+    assert [name for name, field in PublishedConfig.model_fields.items() if not field.description] == []

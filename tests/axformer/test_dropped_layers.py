@@ -25,7 +25,7 @@ KEPT = "1"
 @pytest.fixture(scope="module")
 def shallow(tmp_path_factory: pytest.TempPathFactory, checkpoint: Path, data: Path) -> Path:
     """The result of a run that dropped two layers of three."""
-    config = make_config("paper", {"hard_attention": False, "max_length": 10})
+    config = make_config("paper", {"attention_top_k": None, "max_length": 10})
     run = open_run(checkpoint, DataSource(str(data)), config=config)
     base = next(iter(run.trials()))
     for seq, element in enumerate(DROPPED, 1):

@@ -19,7 +19,7 @@ from axformer.architectures.hard_attention import ATTENTION_NAME
 from axformer.architectures.registry import ARCHITECTURES, architecture_of
 from axformer.config import PassConfig
 from axformer.evaluation.int8 import Int8Evaluator, in_int8
-from axformer.evaluation.plain import PlainEvaluator, predict
+from axformer.evaluation.plain import PlainEvaluator
 from axformer.evaluation.prefix import PrefixEvaluator
 from axformer.forms.stock import stock
 from axformer.intake.checkpoint import Checkpoint, from_memory
@@ -28,6 +28,7 @@ from axformer.model.compact import compact
 from axformer.model.parameters import ParameterCount
 from axformer.plan.elements import parse
 from axformer.plan.plan import Plan
+from axformer.scores.measured import measure
 from tests.family_cases import Case, all_cases, checkpoint_of, data_of, some_plan, stock_model
 from tests.plans import plans
 from tests.runs import open_run
@@ -55,7 +56,7 @@ def plain(case: Case) -> PlainEvaluator:
 
 def losses(model: Any, case: Case) -> torch.Tensor:
     samples = data_of(case).samples
-    return samples.per_sample(predict(model, checkpoint_of(case).task, samples).losses)
+    return measure(model, checkpoint_of(case).task, samples).losses
 
 
 def small_model(checkpoint: Checkpoint, plan: Plan) -> Any:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from axformer.config import CompressConfig, LayersConfig, PassConfig, Preset, Safeguard, make_config
+from axformer.config import CompressConfig, LayersConfig, PassConfig, Preset, make_config
 from axformer.config.goals import ABOUT_GOALS, GoalName, config_for, parse_goal
 from axformer.errors import ConfigError
 
@@ -16,7 +16,7 @@ def test_every_goal_is_described_and_gives_a_config() -> None:
     assert set(ABOUT_GOALS) == set(GoalName)
     preset, safe = config_for(parse_goal("no-worse"))
     assert isinstance(safe, PassConfig)
-    assert (preset, safe.safeguard) == (Preset.ROBUST, Safeguard.FOLDS)
+    assert (preset, safe.safeguard) == (Preset.ROBUST, 5)
     preset, paper = config_for(parse_goal("as-paper"))
     assert (preset, paper) == (Preset.PAPER, PassConfig())
     _, small = config_for(parse_goal("within-points=2"))

@@ -24,7 +24,7 @@ from axformer.plan.path import Stop
 from axformer.plan.plan import Plan, read_plan_file
 from axformer.plan.trial import Trial
 from axformer.run import PruningRun
-from axformer.scores.scoring import score
+from axformer.scores.measured import measure
 from axformer.surroundings import Surroundings
 from axformer.wire.finetuning import make_settings
 from axformer.wire.heads import NewHead, parse_head
@@ -172,7 +172,7 @@ def test_apply_makes_the_model_of_the_plan_again_from_the_untouched_one(files: P
     apply_plan(plan, untouched, source(files / "validation.jsonl"), tmp_path / "applied", forms=None)
     checkpoint = load_checkpoint(tmp_path / "result" / "untouched")
     validation = prepare(read_rows(str(files / "validation.jsonl")), checkpoint, run.config)
-    scored = score(axformer.load(tmp_path / "applied"), checkpoint.task, validation.samples)
+    scored = measure(axformer.load(tmp_path / "applied"), checkpoint.task, validation.samples)
     assert scored.figures == pytest.approx(report["finetune"]["before"]["validation"], rel=1e-6)
     card = (tmp_path / "result" / "README.md").read_text(encoding="utf-8")
     assert "a base model with a new head for classification, trained on 24 rows (2 epochs)" in card

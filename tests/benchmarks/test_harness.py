@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from axformer.config import make_config
-from axformer.config.axformer import REMOVED
+from axformer.config.earlier import REMOVED, of_today
 from benchmarks import harness
 from benchmarks.__main__ import app
 from benchmarks.checkpoints import CHECKPOINTS, Checkpoint, make
@@ -23,8 +23,8 @@ from tests.tiny_models import save_tiny_checkpoint
 
 ROWS = [Row(f"word{index % 2} word{2 + index % 50}", "01"[index % 2]) for index in range(40)]
 TINY = Checkpoint("tiny-s0", "minilm", "classification", "tiny", ("accuracy",), max_length=16)
-_NOT_KNOBS = {"task_name", "neuron_groups"}
-"""What a preset may leave open, and what an earlier version called otherwise."""
+_NOT_KNOBS = {"neuron_groups"}
+"""What an earlier version called otherwise."""
 
 
 @pytest.fixture
@@ -72,8 +72,8 @@ def test_cells_that_are_kept_are_of_the_grid(name: str) -> None:
         assert (content["data"], content["model"], content["seed"]) == (
             *(checkpoint.data, checkpoint.family, checkpoint.seed),
         )
-        config = content["report"].get("config")
-        if config is not None and "otherwise" not in content:
+        if "config" in content["report"] and "otherwise" not in content:
+            config = of_today(content["report"]["config"])
             arm = grid.arms[cell.arm]
             asked = make_config(arm.preset, {**arm.knobs, "seed": checkpoint.seed}).model_dump(mode="json")
             told = (arm.knobs.keys() & config.keys()) - REMOVED.keys() - _NOT_KNOBS
@@ -102,8 +102,8 @@ def test_a_run_says_what_it_is_given(tmp_path: Path) -> None:
     assert (labels.count("0"), labels.count("1")) == (10, 10), "classes stay balanced"
     assert len((drawn / "train-7.jsonl").read_text().splitlines()) == 7
     named = replace(TINY, task_name="entailment")
-    assert '--set=task_name="entailment"' in prune_command(named, Arm(), place, tmp_path, tmp_path)
-    assert not any("task_name" in word for word in prune_command(named, arm, place, tmp_path, tmp_path))
+    assert '--set=order="entailment"' in prune_command(named, Arm(), place, tmp_path, tmp_path)
+    assert not any("order" in word for word in prune_command(named, arm, place, tmp_path, tmp_path))
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers import AutoModel, BertConfig, MPNetConfig
 
-from axformer.reporting.sources import OPTIMISM, Optimism
+from axformer.reporting.findings import OPTIMISM, Optimism
 from benchmarks.grids import compress, evidence, forms, rank
 from benchmarks.harness import Content, read_cells
 from benchmarks.pages import DOCUMENTS, PAGES, page, pictures

@@ -28,7 +28,7 @@ from benchmarks.speed.rounds import Asked
 checkpoint, data, _, out = sys.argv[1:5]
 run = measure(Asked(step="prefixes", checkpoint=checkpoint, data=data, threads=1))
 with open(out, "w") as file:
-    file.writelines(trial.model_dump_json(exclude={'loss_band', 'parameters'}) + "\\n" for trial in run.trials)
+    file.writelines(trial.model_dump_json(exclude={'parameters'}) + "\\n" for trial in run.trials)
 """
 """A pass of our own, called as the naive reference is."""
 
@@ -97,7 +97,7 @@ def test_a_measurement_in_a_process_of_its_own(setting: Setting, tmp_path: Path)
 def trial(seq: int, loss: float = 1.0, verdict: Verdict = Verdict.REJECT, *, bound: bool = False) -> Trial:
     about = {"seq": seq, "phase": Phase.BLOCK, "element": f"layer.{seq}.ffn", "loss": loss, "loss_is_bound": bound}
     counts = {"helped": 0, "samples": 1, "total": 1, "min_loss": 1.0, "parameters": 0, "seconds": 0.0}
-    return Trial.model_validate({**about, **counts, "loss_band": 0.0, "verdict": verdict, "precision": "float32"})
+    return Trial.model_validate({**about, **counts, "verdict": verdict, "precision": "float32"})
 
 
 def run(step: str, **found: object) -> Run:

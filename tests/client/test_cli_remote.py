@@ -21,7 +21,7 @@ from store.repositories.audit import Operator
 from store.repositories.jobs import hub_token_of
 from store.session import Sessions, session_scope
 from store.settings import Settings
-from store.vault import open_vault
+from store.signing import open_vault
 from tests.api.conftest import Crew, Stage, trial
 from tests.client.commands import answered, logged_in, ran, run
 from tests.client.conftest import FILES, beside, play_worker
@@ -130,7 +130,7 @@ def test_a_hub_token_comes_from_no_argument(
         (["submit", "hf://a/b", "--data", "s3://acme/b.csv", "--finetune", "epochs=2"], "and train on what"),
         (
             ["submit", "hf://a/b", "--data", "s3://acme/b.csv", "--calibrate", "s3://acme/t.csv"],
-            "calibrate is data to fit weights on, and method=axformer fits none without refit=true; leave it out",
+            "calibrate is data to fit weights on, and method=axformer fits none without repair=refit; leave it out",
         ),
         (["upload", "nowhere"], "'nowhere' does not exist"),
         (["compare", "job_a"], "compare takes 2 to 6 jobs or results, not 1"),

@@ -63,9 +63,8 @@ def test_the_page_runs_and_prints_what_it_says(
     monkeypatch.chdir(place)
     monkeypatch.setenv("AXFORMER_URL", live)
     monkeypatch.setenv("AXFORMER_API_KEY", crew.key)
-    blocks = re.findall(
-        r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL
-    )
+    program = PAGE.read_text(encoding="utf-8").partition("## Without the service")[0]
+    blocks = re.findall(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", program, flags=re.DOTALL)
     names: dict[str, Any] = {}
     over = threading.Event()
     with beside(lambda: play_worker(stage, api, over)):

@@ -50,21 +50,6 @@ def test_a_message_wakes_a_worker_that_runs_the_job(settings: Settings, post: Po
     assert settings.broker_url.get_secret_value() not in log_of(settings).read_text()
 
 
-ONE_PROCESS_ALONE = {"tolerance": 0.1, "confirm": 0.3, "within_points": 5}
-
-
-def test_processes_of_a_worker_share_the_samples_of_its_jobs_where_they_can(
-    settings: Settings, post: Post, watch: Watch, tmp_path: Path
-) -> None:
-    data = write_rows(tmp_path / "rows.jsonl", tiny_rows(300))
-    job_ids = [post(knobs=GUESSING | knobs, validation={"uri": f"file://{data}"}) for knobs in ({}, ONE_PROCESS_ALONE)]
-    with worker(settings, announce_seconds=0.2, shards=2):
-        for job_id in job_ids:
-            wait_until(lambda: has_ended(watch, job_id), JOB_SECONDS, log_of(settings))  # noqa: B023 - called at once
-    jobs = [watch.job(job_id) for job_id in job_ids]
-    assert [(job.state, job.error) for job in jobs] == [(JobState.SUCCEEDED, None)] * 2
-
-
 def test_without_any_message_jobs_are_found_given_back_at_the_end_and_found_again(
     settings: Settings, post: Post, watch: Watch, tmp_path: Path
 ) -> None:

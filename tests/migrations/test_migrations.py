@@ -58,7 +58,6 @@ def fill(settings: Settings) -> None:
             element=None,
             loss=1.0,
             loss_is_bound=False,
-            loss_band=0.0,
             helped=None,
             samples=1,
             total=1,

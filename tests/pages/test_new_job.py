@@ -19,7 +19,7 @@ from store.repositories.audit import Operator
 from store.repositories.jobs import hub_token_of, list_jobs
 from store.repositories.keys import create_key
 from store.session import session_scope
-from store.vault import open_vault
+from store.signing import open_vault
 
 TOKEN = "hf_canary" + "x" * 28
 FIELDS = {"name": "from the page", "checkpoint": "hf://acme/bert", "validation": "s3://acme/dev.csv", "nonce": "abc1"}
@@ -62,7 +62,7 @@ def test_code_in_a_reason_is_code_and_all_else_is_text():
 def test_it_posts_a_job_with_all_that_was_filled_in(member, sessions, crew):
     knobs = {
         "knob.refine_margin": "1.3",
-        "knob.hard_attention": "false",
+        "knob.attention_top_k": "null",
         "knob.tolerance": "",
         "knob.max_length": "64",
     }
@@ -76,7 +76,7 @@ def test_it_posts_a_job_with_all_that_was_filled_in(member, sessions, crew):
         "sentence",
         "class",
     )
-    assert (job.config["refine_margin"], job.config["hard_attention"], job.config["max_length"]) == (1.3, False, 64)
+    assert (job.config["refine_margin"], job.config["attention_top_k"], job.config["max_length"]) == (1.3, None, 64)
     assert (job.config["ties_help"], job.config["tolerance"]) == (True, None)
     assert (job.labels, job.priority, job.spec["forms"]) == ({"project": "reviews", "by": "me"}, 7, ["compact", "onnx"])
 

@@ -24,7 +24,7 @@ FULL = {
     "column.text": "sentence",
     "preset": "published",
     "knob.refine_margin": "1.3",
-    "knob.hard_attention": "false",
+    "knob.attention_top_k": "null",
     "knob.max_length": "null",
     "knob.order": "explicit",
     "knob.explicit_order": "layer.0.ffn, layer.1.attention",
@@ -85,7 +85,7 @@ def test_only_knobs_that_were_changed_are_filled_in(member, sessions, crew):
     job = member.post("/new", member.token("/new"), **FULL, nonce="abc1").headers["location"].rpartition("/")[2]
     fields = Fields(member.get(f"/new?like={job}").text).sent
     filled = {name.removeprefix("knob.") for name, value in fields.items() if name.startswith("knob.") and value}
-    assert filled == {"refine_margin", "hard_attention", "max_length", "order", "explicit_order"}
+    assert filled == {"refine_margin", "attention_top_k", "max_length", "order", "explicit_order"}
 
 
 @pytest.mark.parametrize("state", ["queued", "running", "succeeded", "failed"])

@@ -36,7 +36,6 @@ class Makers:
             "element": f"layer.{seq}.ffn" if seq else None,
             "loss": 1 / (seq + 3),
             "loss_is_bound": False,
-            "loss_band": 0.0,
             "helped": 7 if seq else None,
             "samples": 10,
             "total": 10,

@@ -52,6 +52,15 @@ def test_file_roots_are_a_path_list(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Settings.from_environment().file_roots == (Path("/data"), Path("/models"))
 
 
+def test_a_setting_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgres://host/db")
+    monkeypatch.setenv("AXFORMER_SHARDS", "2")
+    with pytest.raises(
+        ValidationError, match=r"AXFORMER_SHARDS is of an earlier version .* start a worker for each GPU"
+    ):
+        Settings.from_environment()
+
+
 def test_values_out_of_range_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_URL", "postgresql://host/db")
     monkeypatch.setenv("AXFORMER_LEASE_SECONDS", "0")

@@ -9,13 +9,13 @@ from functools import cache
 
 from sqlalchemy.orm import Session
 
-from axformer.config import METHODS
-from axformer.config.axformer import REMOVED
+from axformer.config import EARLIER
+from axformer.config import KNOBS as KNOWN
 from store.migrate import newest_revision
 from store.repositories.revision import database_revision
 
-KNOBS = frozenset(name for config in METHODS.values() for name in config.model_fields) | frozenset(REMOVED)
-"""The knobs that this worker knows, including removed ones."""
+KNOBS = frozenset(KNOWN) | EARLIER
+"""The knobs that this worker knows, including those of earlier versions."""
 
 
 @cache

@@ -28,7 +28,7 @@ def remove_orphans(sessions: Sessions, storage: Storage) -> int:
             retention.known_jobs(session, jobs) or retention.known_uploads(session, uploads)
         )
     if not storage.belongs_to(database, adopt=is_ours):
-        _LOG.warning("storage_of_another_database", remedy="files without rows stay; see docs/retention.md")
+        _LOG.warning("storage_of_another_database", remedy="files without rows stay; see docs/operating.md")
         return 0
     removed = 0
     for batch in _batches(jobs):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from axformer import __version__, analyzing
 from axformer.analysis.advice import Given
-from axformer.analysis.inputs import Inputs, Wanted
+from axformer.analysis.inputs import AnalysisInputs, WantedReports
 from axformer.data.columns import Columns
 from axformer.devices import resolve_device
 from axformer.opening import source_of
@@ -16,7 +16,7 @@ from axformer.wire.analysis import Analysis
 from worker.sandbox.messages import AnalysisOrder, Order
 
 
-def open_inputs(order: Order) -> Inputs:
+def open_inputs(order: Order) -> AnalysisInputs:
     """Load the models and the rows of an analysis. Its commands name them as the job does.
 
     Raises:
@@ -40,17 +40,17 @@ def open_inputs(order: Order) -> Inputs:
     return replace(inputs, given=told, names={name: names[part] for name, part in parts.items() if part in names})
 
 
-def first_look(inputs: Inputs) -> str:
+def first_look(inputs: AnalysisInputs) -> str:
     """One line on the rows."""
     train = "" if inputs.train is None else f", {len(inputs.train.rows):,} training rows"
     return f"{len(inputs.data.rows):,} rows{train}, {inputs.checkpoint.task.name.replace('_', ' ')}"
 
 
-def carry_out(order: Order, inputs: Inputs, around: Surroundings) -> Analysis:
+def carry_out(order: Order, inputs: AnalysisInputs, around: Surroundings) -> Analysis:
     """Make the reports; those that an earlier process has finished are taken over."""
     run = _asked(order).run
     around = replace(around, directory=_kept_reports(order))
-    return analyzing.carry_out(inputs, Wanted(run.reports, run.rows), around)
+    return analyzing.carry_out(inputs, WantedReports(run.reports, run.rows), around)
 
 
 def _kept_reports(order: Order) -> Path:

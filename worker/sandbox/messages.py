@@ -72,7 +72,6 @@ class Order(Message):
     """The local files, by field."""
     analysis: AnalysisOrder | None
     device: str
-    shards: int
     output: str
     """Directory for the result."""
     state: str

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import axformer
-from axformer.reporting.commit import COMMIT, commit
+from axformer.reporting.environment import COMMIT, commit
 from store.settings import Settings
 
 ROOT = Path(__file__).parents[2]

@@ -14,7 +14,7 @@ from axformer.analyzing import write_analysis
 from axformer.devices import AUTO, batch_tokens_of, resolve_device
 from axformer.errors import AxFormerError
 from axformer.evaluation.budget import free_bytes, total_bytes
-from axformer.intake.footprint import Footprint, Work, at_ease, least, with_models
+from axformer.intake.footprint import Footprint, RunWork, at_ease, least, with_models
 from axformer.intake.sizes import read_sizes
 from axformer.plan.trial import Trial, Verdict
 from axformer.run import PruningRun
@@ -156,7 +156,7 @@ def _memory_estimate(order: Order) -> MemoryEstimate:
     sizes = read_sizes(Path(order.paths["checkpoint"]), head)
     batch_tokens, on_gpu = batch_tokens_of(device), device.startswith("cuda")
     models = 1 if "against" not in order.paths else 2  # of the same shape, or it is refused
-    work = Work(
+    work = RunWork(
         order.knobs,
         order.settled.finetune if analysis is None else None,
         takes_gradients=analysis is not None and _HEADS in (analysis.run.reports or (_HEADS,)),
@@ -183,7 +183,6 @@ def _open(order: Order, around: Surroundings) -> PruningRun:
         settled,
         paths=order.paths,
         device=resolve_device(order.device),
-        shards=order.shards if settled.knobs.one_process is None else 1,
         names=order.names,
         surroundings=around,
     )

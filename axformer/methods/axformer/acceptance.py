@@ -2,22 +2,15 @@
 
 A trial may be decided before all samples are measured: as soon as the remaining samples cannot change its verdict.
 
-Where removals are repaired, many lower the mean loss by so little that each sample's loss goes up or down by chance, and a
-majority is a matter of luck. ``non_inferiority`` replaces it by a test (:func:`shown_not_fewer`).
-
 The trade after the gains (``tolerance``) is not in the paper. It replaces the smallest loss by a budget in both lines, and
 requires no majority, since it is known to hurt. The budget does not depend on what has been accepted, so a pass never exceeds
 it.
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
 
-from axformer.config import PassConfig, Safeguard
+from axformer.config import PassConfig
 from axformer.plan.trial import Phase, Trial, Verdict
-
-LEVEL = 0.05
-"""Largest probability that the test of non-inferiority passes where it should not."""
 
 
 @dataclass(frozen=True)
@@ -81,45 +74,15 @@ def decided(bounds: Bounds, rule: Rule) -> Verdict | None:
     return verdicts.pop() if len(verdicts) == 1 else None
 
 
-def helped_above(config: PassConfig, total: int, *, is_removal: bool) -> float:
-    """The number of samples that an accepted change must exceed with those it helps.
-
-    Args:
-        config: the knobs.
-        total: number of samples in the validation set.
-        is_removal: whether the change removes something. Hard attention is never repaired, so it needs a majority.
-    """
-    if config.non_inferiority is None or not is_removal:
-        return config.majority_fraction * total
-    return shown_not_fewer(total, config.non_inferiority)
-
-
-@lru_cache(maxsize=16)
-def shown_not_fewer(total: int, margin: float) -> int:
-    """The largest number of helped samples that does not yet show that a change helps about as many samples as it hurts.
-
-    This is an exact, one-sided binomial test of non-inferiority (Blackwelder, *"Proving the null hypothesis" in clinical
-    trials*, 1982): if the change helped a share of ``1/2 - margin`` of all data or less, more than this many of the samples
-    would be helped with a probability of at most 5 %. The more samples there are, the closer the bound comes to that share;
-    few samples ask for more than a majority.
-
-    Samples are compared with the untouched model. A chain of changes that are each not inferior to the one before may end far
-    below its beginning (D'Agostino, Massaro and Sullivan, *Non-inferiority trials: design concepts and issues*, 2003).
-    """
-    from scipy.stats import binom  # slow to import, and only this knob needs it
-
-    return int(binom.isf(LEVEL, total, 0.5 - margin))
-
-
 def was_refused(trial: Trial, config: PassConfig) -> bool:
     """Whether a trial was refused because of the safeguard."""
     is_kept = trial.verdict in (Verdict.REFINE, Verdict.REJECT)
-    if config.safeguard is Safeguard.NONE or not is_kept or trial.loss_is_bound or trial.phase is Phase.TRADE:
+    if config.safeguard is None or not is_kept or trial.loss_is_bound or trial.phase is Phase.TRADE:
         return False
     assert trial.helped is not None, "only the base trial has none"
     rule = Rule(
         min_loss=trial.min_loss,
-        helped_above=helped_above(config, trial.total, is_removal=trial.phase is not Phase.HARD_ATTENTION),
-        loss_margin=config.coarse_margin if trial.phase in (Phase.LAYER, Phase.BLOCK) else 1.0,
+        helped_above=config.majority_fraction * trial.total,
+        loss_margin=config.variant.coarse_margin if trial.phase in (Phase.LAYER, Phase.BLOCK) else 1.0,
     )
     return verdict_of(trial.loss, trial.helped, rule) is Verdict.ACCEPT

@@ -15,7 +15,6 @@ from functools import lru_cache
 from axformer.config import PassConfig
 from axformer.errors import CheckpointError
 from axformer.evaluation.base import Evaluator
-from axformer.evaluation.screen import Screen
 from axformer.methods.axformer.judge import Judge, Judgement, MetricLimit, safeguard_of
 from axformer.methods.axformer.ordering import inspection_order
 from axformer.methods.axformer.progress import parts_of
@@ -42,7 +41,6 @@ def search(
     *,
     parameters_left: Callable[[Plan], int],
     is_enough: Callable[[Plan], bool] = lambda _: False,
-    screen: Screen | None = None,
     metric_limit: MetricLimit | None = None,
     ranked_groups: Callable[[int], list[Element]] | None = None,
     importance: Mapping[Element, float] | None = None,
@@ -57,7 +55,6 @@ def search(
         config: the knobs.
         parameters_left: counts the parameters that a plan leaves.
         is_enough: whether the pass may stop at a plan; called with each accepted plan.
-        screen: decides trials that are far from every threshold, in low precision; None if the evaluator decides all trials.
         metric_limit: the limit of a trade on the metric; its recording is the evaluator's task. None to limit the loss only.
         ranked_groups: returns the groups of neurons of a layer; None for groups of neighbouring neurons.
         importance: of every block by its number, for ``order=importance``.
@@ -73,8 +70,8 @@ def search(
         PlanError: the replayed trials do not belong to this pass.
     """
     on_base = (lambda _: None) if metric_limit is None else metric_limit.begin
-    standing = Standing(evaluator, screen, dimensions, config.compared_with, on_base)
-    judge = Judge(evaluator, screen, config, safeguard_of(config, evaluator.total), metric_limit)
+    standing = Standing(evaluator, dimensions, config.variant.helped_reference, on_base)
+    judge = Judge(evaluator, config, safeguard_of(config, evaluator.total), metric_limit)
     queue = inspection_order(dimensions, config, importance)  # 8: Q = Order_elements_for_inspection(T, D)
     running = _Pass(standing, judge, dimensions, config, queue, parameters_left, ranked_groups, Replay(replay), clock)
     for trial in running.trials():
@@ -112,7 +109,7 @@ class _Pass:
     def trials(self) -> Iterator[Trial]:
         """Yield all trials, up to the last element."""
         yield self._measure_base()  # 7: Min_Loss = Evaluate(T, D)
-        if self._config.hard_attention:
+        if self._config.attention_top_k is not None:
             for layer in range(self._dimensions.layers):  # 9: for each layer L in T do
                 yield self._analyze(hard_attention(layer))[0]  # 10-15: analyzed like an element
         yield from self._inspect_all(self._queue)  # 16-25
@@ -137,7 +134,7 @@ class _Pass:
         standing = self._standing
         config = self._config
         pruned = standing.plan.apply(
-            element, top_k=config.attention_top_k, keeps_bias=config.refit
+            element, top_k=config.attention_top_k, keeps_bias=config.is_refitted
         )  # 2: T_pruned = T - E
         trial, losses = self._replay.next(element.id), None
         if trial is None:
@@ -147,7 +144,7 @@ class _Pass:
         if trial.verdict is Verdict.ACCEPT:  # 4: if New_Loss < Min_Loss and num_samples_helped > 0.5 x cardinality(D)
             standing.accept(pruned, trial.loss, losses)  # 5: Min_Loss = New_Loss; 6: T = T_pruned
         if trial.verdict is Verdict.REFINE:
-            return trial, standing.refinement(pruned, trial.precision, losses)
+            return trial, standing.refinement(pruned, losses)
         return trial, None
 
     def _parts_of(self, element: Element) -> list[Element]:
@@ -159,7 +156,7 @@ class _Pass:
         return [part for part in parts if self._is_there(part)]
 
     def _is_there(self, element: Element) -> bool:
-        return self._standing.plan.holds(element, keeps_bias=self._config.refit)
+        return self._standing.plan.holds(element, keeps_bias=self._config.is_refitted)
 
     def _measure_base(self) -> Trial:
         trial, losses = self._replay.next(None), None
@@ -181,7 +178,6 @@ class _Pass:
             element=None if element is None else element.id,
             loss=tally.loss,
             loss_is_bound=not tally.is_complete,
-            loss_band=tally.band,
             helped=None if element is None else tally.helped,
             samples=tally.seen,
             total=len(tally.losses),

@@ -6,30 +6,24 @@ minus its loss after it, whatever ``helped_reference`` says. Gains against the u
 anything had been gained.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from axformer.config import PassConfig, Safeguard
-from axformer.data.batches import Samples
+from axformer.config import PassConfig
 from axformer.errors import ConfigError
 from axformer.evaluation.base import Evaluator
-from axformer.evaluation.guard import Guard
-from axformer.evaluation.recording import Recording
-from axformer.evaluation.screen import Screen
-from axformer.methods.axformer.acceptance import Rule, decided, helped_above, verdict_of_kept
+from axformer.methods.axformer.acceptance import Rule, decided, verdict_of_kept
 from axformer.methods.axformer.standing import Standing
 from axformer.methods.axformer.tally import Tally
 from axformer.plan.elements import Element, ElementKind
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Verdict
-from axformer.scores.confidence import first_metric
-from axformer.scores.scoring import figures_of, table_of
+from axformer.scores.measured import Recording
 from axformer.scores.within_points import is_within
-from axformer.tasks.base import Task
+from axformer.wire.metrics import first_metric
 
 _COARSE = (ElementKind.LAYER, ElementKind.ATTENTION, ElementKind.FFN)
 
@@ -55,16 +49,12 @@ class MetricLimit:
     frequencies as probabilities.
     """
 
-    def __init__(self, task: Task, samples: Samples, points: float, recording: Recording) -> None:
+    def __init__(self, points: float, recording: Recording) -> None:
         """
         Args:
-            task: the checkpoint's task.
-            samples: the deciding samples.
             points: how far the metric may fall.
-            recording: that the evaluator has for its task.
+            recording: that the evaluator of the deciding samples has for its task.
         """
-        self._task = task
-        self._samples = samples
         self._points = points
         self._untouched: float | None = None
         self._recording = recording
@@ -88,17 +78,16 @@ class MetricLimit:
         return is_within(self._untouched - self._metric(losses), share * self._points)
 
     def _metric(self, losses: Tensor) -> float:
-        figures = figures_of(table_of(losses, self._recording.answers, self._task, self._samples), self._task)
+        figures = self._recording.measured(losses).figures
         return figures[first_metric(figures)]
 
 
 class Judge:
-    """The accept rule (Algorithm 1, lines 3, 4 and 19) together with the screen, the safeguard and the metric limit."""
+    """The accept rule (Algorithm 1, lines 3, 4 and 19) together with the safeguard and the metric limit."""
 
     def __init__(
         self,
         evaluator: Evaluator,
-        screen: Screen | None,
         config: PassConfig,
         is_safe: IsSafe | None,
         metric_limit: MetricLimit | None,
@@ -106,13 +95,11 @@ class Judge:
         """
         Args:
             evaluator: measures losses.
-            screen: decides trials that are far from every threshold, in low precision; None for no screen.
             config: the knobs.
             is_safe: the safeguard as a function of each sample's gain; None for no safeguard.
             metric_limit: the limit of a trade on the metric; None to limit the loss only.
         """
         self._evaluator = evaluator
-        self._screen = screen
         self._config = config
         self._is_safe = is_safe
         self._metric_limit = metric_limit
@@ -136,46 +123,28 @@ class Judge:
             has_parts: whether the element has parts left to try.
         """
         rule = self._rule(element, standing, has_parts=has_parts)
-        tally, precision = self._screened(plan, rule, standing), "" if self._screen is None else self._screen.precision
-        if tally is None:
-            tally = self._measured(self._evaluator, plan, rule, standing.reference, None)
-            precision = self._evaluator.precision
+        tally = self._measured(plan, rule, standing.reference)
         verdict = decided(tally.bounds, rule)
         assert verdict is not None, "a trial that is measured to the end is decided"
         if verdict is Verdict.ACCEPT and not self._withstands(tally.losses, standing):
             verdict = verdict_of_kept(tally.loss, rule)
-        return Judgement(tally, verdict, precision)
+        return Judgement(tally, verdict, self._evaluator.precision)
 
     def _rule(self, element: Element, standing: Standing, *, has_parts: bool) -> Rule:
         config, share = self._config, self.trade_share
-        is_removal = element.kind is not ElementKind.HARD_ATTENTION
         allowed = None if share is None else 1 + share * (config.tolerance or 0.0)
         return Rule(
             min_loss=standing.min_loss,
-            helped_above=None
-            if share is not None
-            else helped_above(config, self._evaluator.total, is_removal=is_removal),
-            loss_margin=config.coarse_margin if element.kind in _COARSE else 1.0,
+            helped_above=None if share is not None else config.majority_fraction * self._evaluator.total,
+            loss_margin=config.variant.coarse_margin if element.kind in _COARSE else 1.0,
             refine_margin=config.refine_margin if has_parts else None,
             budget=None if allowed is None else allowed * standing.base_loss,
         )
 
-    def _screened(self, plan: Plan, rule: Rule, standing: Standing) -> Tally | None:
-        """The measurement of a plan in low precision, if that decides it. Low precision never accepts."""
-        if self._screen is None:
-            return None
-        if not standing.is_refining:
-            standing.guard = self._screen.guard(plan)
-        tally = self._measured(self._screen, plan, rule, standing.reference, standing.guard)
-        is_decided = math.isfinite(tally.loss) and decided(tally.bounds, rule) in (Verdict.REJECT, Verdict.REFINE)
-        return tally if is_decided else None
-
-    def _measured(
-        self, evaluator: Evaluator, plan: Plan, rule: Rule, reference: Tensor | None, guard: Guard | None
-    ) -> Tally:
+    def _measured(self, plan: Plan, rule: Rule, reference: Tensor | None) -> Tally:
         """Measure a plan until its verdict is known, or to the end without ``early_decision``."""
-        tally = Tally(self._evaluator.total, reference, ties_help=self._config.ties_help, guard=guard)
-        for part in evaluator.parts(plan):
+        tally = Tally(self._evaluator.total, reference, ties_help=self._config.variant.ties_help)
+        for part in self._evaluator.parts(plan):
             tally.add(part)
             if self._config.early_decision and decided(tally.bounds, rule) is not None:
                 break
@@ -204,9 +173,9 @@ def safeguard_of(config: PassConfig, total: int) -> IsSafe | None:
     Raises:
         ConfigError: there are fewer samples than folds.
     """
-    if config.safeguard is Safeguard.NONE:
+    if config.safeguard is None:
         return None
-    folds = folds_of(total, config.safeguard_folds, config.seed)
+    folds = folds_of(total, config.safeguard, config.seed)
     return lambda gains: is_gain_on_each(gains, folds)
 
 
@@ -218,7 +187,7 @@ def folds_of(total: int, folds: int, seed: int) -> Tensor:
     """
     if total < folds:
         raise ConfigError(
-            f"safeguard_folds={folds} is more than the {total} validation samples; take at most {total}, or more data"
+            f"safeguard={folds} is more than the {total} validation samples; take at most {total}, or more data"
         )
     fold = torch.empty(total, dtype=torch.long)
     fold[torch.randperm(total, generator=torch.Generator().manual_seed(seed))] = torch.arange(total) % folds

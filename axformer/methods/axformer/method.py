@@ -28,27 +28,25 @@ class AxFormer(Method):
     def check(self, config: PassConfig, checkpoint: Checkpoint) -> None:
         """Check that the order names blocks of the model, and that each layer has weights of its own if they are fitted."""
         inspection_order(checkpoint.dimensions, config)
-        if config.refit and not can_refit(checkpoint.model, checkpoint.architecture):
+        if config.needs.fitting and not can_refit(checkpoint.model, checkpoint.architecture):
             raise ConfigError(
-                f"knob refit=true: the layers of models of type '{checkpoint.architecture.model_type}' share their weights, "
-                "which cannot be fitted to one layer; leave refit out"
+                f"knob repair=refit: the layers of models of type '{checkpoint.architecture.model_type}' share their weights, "
+                "which cannot be fitted to one layer; leave repair out"
             )
 
     def trials(self, ground: Ground, replay: Sequence[Trial]) -> Generator[Trial, None, None]:
         """Run the pass."""
         config, limit = ground.config, None
         if config.within_points is not None and config.trades_within_points:
-            recording = ground.untouched.recording
-            limit = MetricLimit(ground.checkpoint.task, ground.samples, config.within_points, recording)
+            limit = MetricLimit(config.within_points, ground.untouched.recording)
         scores = _importance(ground) if config.needs.gradients else None
-        with ground.untouched.evaluators(recorded=limit is not None) as (evaluator, screen):
+        with ground.untouched.evaluator(recorded=limit is not None) as evaluator:
             yield from search(
                 evaluator,
                 ground.dimensions,
                 config,
                 parameters_left=ground.targets.parameters,
                 is_enough=ground.targets.is_reached,
-                screen=screen,
                 metric_limit=limit,
                 ranked_groups=_ranked_groups(ground, config, scores),
                 importance=None

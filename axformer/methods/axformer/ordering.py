@@ -9,11 +9,12 @@ import random
 from collections.abc import Iterable, Mapping
 
 from axformer.config import Order, PassConfig
+from axformer.config.axformer import TASKS
 from axformer.errors import ConfigError
 from axformer.plan.elements import Dimensions, Element, ElementKind, attention, ffn, layer, parse
 
 # Table VII: linguistic acceptability is the only task measured that does best in an order other than the default.
-_ORDER_OF_TASK = {"linguistic_acceptability": Order.TOP_BOTTOM_MIDDLE}
+_ORDER_OF_TASK = {Order.LINGUISTIC_ACCEPTABILITY: Order.TOP_BOTTOM_MIDDLE}
 
 
 def inspection_order(
@@ -31,7 +32,7 @@ def inspection_order(
         ConfigError: an explicit order names an element that is not a block of this model.
     """
     blocks = block_order(dimensions, config, importance)
-    if config.inspect_layers_first:
+    if config.variant.inspect_layers_first:
         return [layer(index) for index in dict.fromkeys(block.layer for block in blocks)]
     return blocks
 
@@ -46,7 +47,7 @@ def block_order(
     """
     order = order_of(config)
     if order is Order.EXPLICIT:
-        return [_block(id, dimensions) for id in config.explicit_order]
+        return [_block(id, dimensions) for id in config.variant.explicit_order]
     if order is Order.RANDOM:
         blocks = _blocks_of(range(dimensions.layers))
         random.Random(config.seed).shuffle(blocks)  # noqa: S311 - an experiment's seed, not a secret
@@ -60,10 +61,10 @@ def block_order(
 
 
 def order_of(config: PassConfig) -> Order:
-    """The order that the knobs ask for; ``auto`` is the paper's order for the task, otherwise top to bottom."""
-    if config.order is not Order.AUTO:
-        return config.order
-    return _ORDER_OF_TASK.get(config.task_name or "", Order.TOP_MIDDLE_BOTTOM)
+    """The order that the knobs ask for; that of a task is the paper's, and otherwise top to bottom."""
+    if config.order is Order.AUTO or config.order in TASKS:
+        return _ORDER_OF_TASK.get(config.order, Order.TOP_MIDDLE_BOTTOM)
+    return config.order
 
 
 def _regions(layers: int) -> dict[str, range]:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from axformer.config import PassConfig, Safeguard
+from axformer.config import PassConfig
 from axformer.methods.axformer.acceptance import was_refused
 from axformer.methods.axformer.ordering import inspection_order
 from axformer.methods.progress import Progress
@@ -32,7 +32,7 @@ def parts_of(element: Element, dimensions: Dimensions, config: PassConfig) -> li
             return heads_of(element.layer, dimensions)
         case ElementKind.FFN:
             return neuron_groups_of(element.layer, dimensions, config.group_size(dimensions.intermediate_size))
-        case ElementKind.NEURONS if config.neuron_search == "bisect":
+        case ElementKind.NEURONS if config.variant.neuron_search == "bisect":
             return halves_of(element)
         case _:
             return []
@@ -88,7 +88,7 @@ class PassMeter:
     @property
     def refused_by_safeguard(self) -> int | None:
         """How many trials the rule would have accepted and the safeguard refused; None without a safeguard."""
-        return None if self._config.safeguard is Safeguard.NONE else self._refused
+        return None if self._config.safeguard is None else self._refused
 
     def _add(self, trial: Trial) -> None:
         self._count += 1
@@ -150,4 +150,4 @@ def _tree(element: Element, dimensions: Dimensions, config: PassConfig) -> int:
 
 def _opening(dimensions: Dimensions, config: PassConfig) -> int:
     """Number of trials of a pass before its first block."""
-    return 1 + (dimensions.layers if config.hard_attention else 0)
+    return 1 + (dimensions.layers if config.attention_top_k else 0)

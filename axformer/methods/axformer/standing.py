@@ -13,8 +13,6 @@ from torch import Tensor
 
 from axformer.config import HelpedReference
 from axformer.evaluation.base import Evaluator
-from axformer.evaluation.guard import Guard
-from axformer.evaluation.screen import Screen
 from axformer.plan.elements import Dimensions
 from axformer.plan.plan import Plan
 
@@ -29,8 +27,6 @@ class Refinement:
     """The plan on which the element was tried."""
     removed: Plan
     """The same plan with the element removed."""
-    precision: str
-    """The precision of the measurement."""
     losses: Tensor | None
     """Losses with the element removed; None after a replay, until they are measured again."""
 
@@ -41,7 +37,6 @@ class Standing:
     def __init__(
         self,
         evaluator: Evaluator,
-        screen: Screen | None,
         dimensions: Dimensions,
         helped_reference: HelpedReference,
         on_base: Callable[[Tensor], None],
@@ -49,13 +44,11 @@ class Standing:
         """
         Args:
             evaluator: measures losses.
-            screen: measures losses in low precision; None for no screen.
             dimensions: the model's dimensions.
             helped_reference: the model that a sample's loss is compared with.
             on_base: called with the losses of the untouched model as soon as it has been measured.
         """
         self._evaluator = evaluator
-        self._screen = screen
         self._helped_reference = helped_reference
         self._on_base = on_base
         self._full = Plan.full(dimensions)
@@ -67,18 +60,11 @@ class Standing:
         """Losses of the current plan."""
         self.reference: Tensor | None = None
         """Losses that decide whether a sample was helped."""
-        self.guard: Guard | None = None
-        """The error of low precision, measured for the trial of a block and used for its parts too."""
         self.plan = self._full
         """The current plan, with everything accepted so far."""
         self.base_loss = math.inf
         self.min_loss = math.inf
         """Min_Loss of Algorithm 1."""
-
-    @property
-    def is_refining(self) -> bool:
-        """Whether the parts of an element are being tried."""
-        return bool(self._refinements)
 
     def begin(self, loss: float, losses: Tensor | None) -> None:
         """Set the loss of the untouched model, and the loss of each sample; None if the trial is replayed."""
@@ -92,7 +78,7 @@ class Standing:
         self._before, self.plan = self.plan, plan
         self.min_loss = min(self.min_loss, loss)
         if losses is not None:
-            self._accept(plan)
+            self._evaluator.accept(plan)
             self._see(losses)
 
     @contextmanager
@@ -102,9 +88,9 @@ class Standing:
         yield
         self._refinements.pop()
 
-    def refinement(self, removed: Plan, precision: str, losses: Tensor | None) -> Refinement:
+    def refinement(self, removed: Plan, losses: Tensor | None) -> Refinement:
         """The refinement of an element that was tried on the current plan."""
-        return Refinement(self._before, self.plan, removed, precision, losses)
+        return Refinement(self._before, self.plan, removed, losses)
 
     def prepare(self) -> None:
         """Prepare for measuring a trial.
@@ -137,28 +123,17 @@ class Standing:
         self._see(self._stand_at(self._before, self.plan))
 
     def _stand_at(self, before: Plan | None, plan: Plan) -> Tensor:
-        """Bring the evaluators to a plan as if its trial had just been accepted, and return its losses."""
+        """Bring the evaluator to a plan as if its trial had just been accepted, and return its losses."""
         if before is not None:
-            self._accept(before)
+            self._evaluator.accept(before)
         losses = self._evaluator.losses(plan)
-        self._accept(plan)
+        self._evaluator.accept(plan)
         return losses
 
     def _measure_again(self, refinement: Refinement) -> None:
-        """After a replay, measure again the losses that order the samples, and the guard."""
+        """After a replay, measure again the losses that order the samples."""
         self._stand_at(refinement.before, refinement.plan)
-        evaluator = self._evaluator
-        if self._screen is not None:
-            if refinement is self._refinements[0]:
-                self.guard = self._screen.guard(refinement.removed)
-            if refinement.precision == self._screen.precision:
-                evaluator = self._screen
-        refinement.losses = evaluator.losses(refinement.removed)
-
-    def _accept(self, plan: Plan) -> None:
-        self._evaluator.accept(plan)
-        if self._screen is not None:
-            self._screen.accept(plan)
+        refinement.losses = self._evaluator.losses(refinement.removed)
 
     def _see(self, losses: Tensor) -> None:
         """Set the losses of the current plan."""

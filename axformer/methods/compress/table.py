@@ -12,9 +12,8 @@ from functools import partial
 import numpy as np
 import torch
 from scipy.interpolate import PchipInterpolator
-from torch import Tensor, nn
+from torch import nn
 
-from axformer.config.compress import CompressConfig
 from axformer.data.batches import Batch, Samples
 from axformer.errors import PlanError
 from axformer.evaluation.budget import cache_budget
@@ -102,20 +101,18 @@ def measure_levels(ground: Ground) -> tuple[BlockLevels, ...]:
     teacher = Blockwise(model, architecture, ground.calibration, full)
     fits = config.repair == "refit" and can_refit(model, architecture)
     blocks = {block: sizes_of(block, checkpoint.dimensions) for block in all_blocks(len(full.layers))}
-    parts = config.needs.gradients + sum(1 + len(measured_sizes(sizes)) for sizes in blocks.values())
+    parts = 1 + sum(1 + len(measured_sizes(sizes)) for sizes in blocks.values())
     counter = Counter(StepName.LEVEL_TABLE, parts, ground.surroundings.on_step)
-    information = None
-    if config.needs.gradients:
-        counter.begin("what errors of each block do to the predictions")
-        information = sensitivities(checkpoint, ground.calibration, check_cancelled)
-        counter.advance()
+    counter.begin("what errors of each block do to the predictions")
+    information = sensitivities(checkpoint, ground.calibration, check_cancelled)
+    counter.advance()
     levels = []
     for block, sizes in blocks.items():
         check_cancelled()
         place = f"block {block.number + 1} of {len(blocks)}"
         counter.begin(f"{place}, its inputs")
         whole = WholeBlock.before(teacher)
-        order = _order(config, whole, sizes[0], information[block.number] if information else None)
+        order = leaving_order(whole.weight, whole.covariance, sizes[0], metric=evened(information[block.number]))
         counter.advance(detail=place)
         measured = {}
         for size in measured_sizes(sizes):
@@ -138,15 +135,6 @@ def first_rows(samples: Samples, count: int) -> list[Batch]:
 def _some_rows(batch: Batch, every: int) -> Batch:
     inputs = {name: values[::every] for name, values in batch.inputs.items()}
     return Batch(batch.rows[::every], inputs, batch.labels[::every])
-
-
-def _order(config: CompressConfig, whole: WholeBlock, units: int, information: Tensor | None) -> Leaving:
-    if information is not None:
-        return leaving_order(whole.weight, whole.covariance, units, metric=evened(information))
-    if config.leaving == "contiguous":
-        return Leaving(list(range(units))[::-1], [0.0] * units)
-    sizes = whole.weight.view(len(whole.weight), units, -1).square().sum(dim=(0, 2))
-    return Leaving(sizes.argsort(stable=True).tolist(), sizes.sort(stable=True).values.tolist())
 
 
 class _Measure:
@@ -184,7 +172,7 @@ class _Measure:
         architecture = self._checkpoint.architecture
         if fit is not None and index == block.layer:
             put(architecture, layer, block, fit)
-        multiply_fast(layer, plan, architecture=architecture, dtype=torch.float32)
+        multiply_fast(layer, plan, architecture=architecture)
 
 
 class _Rows:

@@ -9,7 +9,6 @@ from collections.abc import Generator, Iterator, Sequence
 
 from axformer.config.layers import LayersConfig, Strategy
 from axformer.errors import ConfigError, PlanError
-from axformer.evaluation.plain import Predictions
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.methods.base import Ground, Method
@@ -24,6 +23,7 @@ from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.repair.recovery import Recovery
 from axformer.repair.refit import Fits
 from axformer.repair.training import Training
+from axformer.scores.measured import Measured
 from axformer.scores.within_points import is_within
 from axformer.wire.steps import Counter, StepName
 
@@ -124,11 +124,11 @@ class _Run:
         checkpoint.architecture.check_droppable(checkpoint.model.config, plan)
         return plan
 
-    def _judge(self, predictions: Predictions) -> Verdict:
+    def _judge(self, measured: Measured) -> Verdict:
         points = self._ground.config.within_points
         if points is None:
             return Verdict.ACCEPT
-        fall = self.plans.metric(self.plans.untouched) - self.plans.metric(predictions)
+        fall = self.plans.metric(self.plans.untouched) - self.plans.metric(measured)
         return Verdict.ACCEPT if is_within(fall, points) else Verdict.REJECT
 
 
@@ -157,7 +157,7 @@ def _greedy(ground: Ground) -> list[int]:
     most = ground.config.drop or ground.dimensions.layers - 1
     models = sum(ground.dimensions.layers - done for done in range(most))
     counter = Counter(StepName.RANKING, models, ground.surroundings.on_step)
-    with ground.untouched.evaluators(recorded=False) as (evaluator, _):
+    with ground.untouched.evaluator(recorded=False) as evaluator:
         for _ in range(most):
             losses: dict[int, float] = {}
             for index in set(range(ground.dimensions.layers)) - set(order):

@@ -14,7 +14,6 @@ from typing import Any
 
 from axformer.config.rank import RANKING, RankConfig
 from axformer.errors import ConfigError
-from axformer.evaluation.plain import Predictions
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.methods.base import Ground, Method
@@ -30,6 +29,7 @@ from axformer.repair.recovery import Origin, Recovery, check_own_weights
 from axformer.repair.refit import Fits
 from axformer.repair.training import Training
 from axformer.scores.importance import Ranked, owners_of, scores_of
+from axformer.scores.measured import Measured
 from axformer.scores.ranking import (
     Scores,
     Unit,
@@ -163,12 +163,12 @@ class _Run:
         self._first = self._first or _measure(self._ground, self._full, share)
         return self._first
 
-    def _verdict(self, predictions: Predictions) -> Verdict:
+    def _verdict(self, measured: Measured) -> Verdict:
         relative = self._ground.config.relative
         if relative is None:
             return Verdict.ACCEPT
         enough = relative * self.plans.metric(self.plans.untouched)
-        return Verdict.ACCEPT if self.plans.metric(predictions) >= enough else Verdict.REJECT
+        return Verdict.ACCEPT if self.plans.metric(measured) >= enough else Verdict.REJECT
 
 
 _UNITS = {BlockKind.ATTENTION: "heads", BlockKind.FFN: "neurons"}

@@ -58,17 +58,10 @@ BAD_FIELDS = [
     (
         {"calibrate": {"uri": "s3://acme/b"}},
         "#/calibrate",
-        "method=axformer fits none without refit=true",
+        "method=axformer fits none without repair=refit",
     ),
-    (
-        {
-            "preset": "smallest",
-            "config": {"repair": "none", "leaving": "magnitude"},
-            "calibrate": {"uri": "s3://acme/b"},
-        },
-        "#/calibrate",
-        "method=compress fits none without repair=refit",
-    ),
+    ({"preset": "smallest", "config": {"leaving": "magnitude"}}, "#/config", "is of an earlier version"),
+    ({"config": {"ties_help": True}}, "#/config", "give it with preset=published"),
     ({"train": {"uri": "file:///etc/passwd"}}, "#/train/uri", "outside of the directories"),
     ({"finetune": {"epochs": 2}}, "#/finetune", "give train too"),
     ({"head": {"task": "regression"}}, "#/head", "give train too"),
@@ -99,7 +92,7 @@ BAD_FIELDS = [
     ({"config": {"speedup": 2}}, "#/config", "knob 'speedup' is unknown; did you mean target_speedup?"),
     ({"config": {"method": ["axformer"]}}, "#/config", "is unknown; there are axformer"),
     ({"config": {"order": "explicit"}}, "#/config", "give both or neither"),
-    ({"config": {"order": "explicit", "explicit_order": ["layer.\0"]}}, "#/config", "zero byte"),
+    ({"preset": "published", "config": {"order": "explicit", "explicit_order": ["layer.\0"]}}, "#/config", "zero byte"),
     ({"config": {"order": "\ud800"}}, "#/config", "half of a character"),
     ({"config": {"\udfff": 1}}, "#/config", "half of a character"),
     (

@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 
 import axformer
 from axformer.analysis.advice import Given
-from axformer.analysis.bounds import Bounds
+from axformer.analysis.bounds import ReportBounds
 from axformer.analysis.guessing import Guessing
 from axformer.analysis.heads import Heads, heads_report
-from axformer.analysis.inputs import REPORTS, Inputs, Wanted
+from axformer.analysis.inputs import REPORTS, AnalysisInputs, WantedReports
 from axformer.analysis.making import study_of
 from axformer.analyzing import carry_out, open_analysis, write_analysis
 from axformer.cli.main import app
@@ -50,17 +50,19 @@ CASES = [case for case in all_cases() if case.family == "bert"] + [
 ]
 
 
-def inputs_of(case: Case) -> Inputs:
+def inputs_of(case: Case) -> AnalysisInputs:
     checkpoint, data = checkpoint_of(case), data_of(case)
     given = Given("my model", "dev.jsonl", "train.jsonl", has_points="lm" not in case.task)
-    return Inputs(checkpoint, data, data, checkpoint, CONFIG, given, {"checkpoint": "my model", "against": "itself"})
+    return AnalysisInputs(
+        checkpoint, data, data, checkpoint, CONFIG, given, {"checkpoint": "my model", "against": "itself"}
+    )
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_every_task_has_its_reports_and_commands_that_fit_the_model(case: Case, tmp_path: Path) -> None:
     steps: list[Step] = []
     inputs = inputs_of(case)
-    analysis = carry_out(inputs, Wanted(), Surroundings(on_step=steps.append))
+    analysis = carry_out(inputs, WantedReports(), Surroundings(on_step=steps.append))
     made = {name for name in REPORTS if getattr(analysis.reports, name) is not None}
     unprobed = case.task in ("question_answering", "multiple_choice", "masked_lm", "causal_lm")
     assert made == set(REPORTS) - ({"features"} if unprobed else set())
@@ -84,7 +86,7 @@ def test_every_task_has_its_reports_and_commands_that_fit_the_model(case: Case, 
 
 
 def test_a_model_has_not_drifted_from_itself() -> None:
-    drift = carry_out(inputs_of(Case("bert", "classification")), Wanted(["drift"])).reports.drift
+    drift = carry_out(inputs_of(Case("bert", "classification")), WantedReports(["drift"])).reports.drift
     assert drift is not None
     assert drift.recall is not None
     assert drift.cosine == pytest.approx([1.0] * len(drift.cosine))
@@ -102,7 +104,7 @@ def test_the_importance_of_a_layers_heads_sums_to_one_and_is_that_of_ranked_prun
     from axformer.scores.ranking import normalised
 
     inputs = inputs_of(Case("bert", "question_answering"))
-    heads = carry_out(inputs, Wanted(["heads"])).reports.heads
+    heads = carry_out(inputs, WantedReports(["heads"])).reports.heads
     assert heads is not None
     checkpoint, data = inputs.checkpoint, inputs.data
     ranked = Ranked(checkpoint, data.samples, nullcontext, 0.0, 0, owners_of(checkpoint))
@@ -127,7 +129,7 @@ def test_the_ranking_that_is_advised_keeps_what_it_is_said_to(has_points: bool) 
 
 def test_what_is_bounded_is_said_and_the_same_each_time(tmp_path: Path) -> None:
     inputs = inputs_of(Case("bert", "token_classification"))
-    bounds = Bounds(positions=30, design_bytes=4 * 10 * 200, dimensions=50)
+    bounds = ReportBounds(positions=30, design_bytes=4 * 10 * 200, dimensions=50)
     studies = []
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
@@ -135,7 +137,7 @@ def test_what_is_bounded_is_said_and_the_same_each_time(tmp_path: Path) -> None:
     one, two = studies
     assert one.data.states.positions <= 30
     assert np.array_equal(one.data.states.states, two.data.states.states)
-    analysis = carry_out(inputs, Wanted(["cka"], rows=5))
+    analysis = carry_out(inputs, WantedReports(["cka"], rows=5))
     assert analysis.data["data"].rows == 5
     assert "data: 5 of 10 rows, drawn at random" in analysis.notes
 
@@ -148,14 +150,14 @@ def test_an_analysis_fits_the_published_schema() -> None:
         "write it again: python -m axformer.reporting.schema analysis > docs/analysis.schema.json"
     )
     validator = Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))
-    analysis = carry_out(inputs_of(Case("bert", "classification")), Wanted())
+    analysis = carry_out(inputs_of(Case("bert", "classification")), WantedReports())
     validator.validate(json.loads(analysis.model_dump_json()))
 
 
 def test_on_the_service_its_commands_post_jobs() -> None:
     inputs = inputs_of(Case("bert", "classification"))
     given = Given("upload:upl_1", "s3://acme/dev.csv", "upload:upl_2", "text=review", on_service=True)
-    reports = carry_out(replace(inputs, given=given), Wanted()).reports
+    reports = carry_out(replace(inputs, given=given), WantedReports()).reports
     commands = [parsed(getattr(reports, name).advice.command) for name in REPORTS]
     assert {arguments["command"] for arguments in commands} == {"submit", "features"}
     for arguments in commands:
@@ -173,18 +175,18 @@ def test_it_ends_when_it_is_told_to() -> None:
         raise StoppedError
 
     with pytest.raises(StoppedError):
-        carry_out(inputs_of(Case("bert", "classification")), Wanted(["cka"]), Surroundings(check_cancelled=stop))
+        carry_out(inputs_of(Case("bert", "classification")), WantedReports(["cka"]), Surroundings(check_cancelled=stop))
 
 
 @pytest.mark.parametrize(
     ("case", "wanted", "message"),
     [
-        ("classification", Wanted(["layer"]), "did you mean layers"),
-        ("classification", Wanted(rows=1), "at least 2 rows"),
-        ("question_answering", Wanted(["features"]), "--report features: question answering has no labels"),
+        ("classification", WantedReports(["layer"]), "did you mean layers"),
+        ("classification", WantedReports(rows=1), "at least 2 rows"),
+        ("question_answering", WantedReports(["features"]), "--report features: question answering has no labels"),
     ],
 )
-def test_what_cannot_be_is_refused(case: str, wanted: Wanted, message: str) -> None:
+def test_what_cannot_be_is_refused(case: str, wanted: WantedReports, message: str) -> None:
     with pytest.raises(AxFormerError, match=message):
         carry_out(inputs_of(Case("bert", case)), wanted)
 
@@ -281,7 +283,7 @@ def test_a_model_of_other_classes_has_no_recall_and_a_note_says_why(tmp_path: Pa
     data = write_rows(tmp_path / "data.jsonl", rows)
     own, other = named("own", "bad", "good"), named("other", "spam", "ham")
     inputs = open_analysis(Given(str(own), str(data)), DataSource(str(data)), None, str(other), "cpu")
-    analysis = carry_out(inputs, Wanted(["drift"]))
+    analysis = carry_out(inputs, WantedReports(["drift"]))
     assert analysis.reports.drift is not None
     assert analysis.reports.drift.recall is None
     assert analysis.notes == (
@@ -291,8 +293,8 @@ def test_a_model_of_other_classes_has_no_recall_and_a_note_says_why(tmp_path: Pa
 
 def test_finished_reports_are_taken_over_with_their_notes(tmp_path: Path) -> None:
     inputs = inputs_of(Case("bert", "question_answering"))
-    whole = carry_out(inputs, Wanted(["heads", "cka"]), Surroundings(tmp_path))
+    whole = carry_out(inputs, WantedReports(["heads", "cka"]), Surroundings(tmp_path))
     steps: list[Step] = []
-    again = carry_out(inputs, Wanted(["heads", "cka"]), Surroundings(tmp_path, steps.append))
+    again = carry_out(inputs, WantedReports(["heads", "cka"]), Surroundings(tmp_path, steps.append))
     assert again.reports == whole.reports  # their times, too
     assert {step.name for step in steps} == {StepName.REPRESENTING}

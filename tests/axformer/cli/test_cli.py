@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from axformer.cli.display import closing_table, display_for, measured_by
 from axformer.cli.main import app
 from axformer.cli.options import knob_names
-from axformer.config import METHODS, PassConfig
+from axformer.config import KNOBS, PassConfig
 from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.wire.finetuning import make_settings
@@ -64,7 +64,7 @@ def test_prune_trains_what_is_left_where_it_is_told_to(tmp_path: Path, checkpoin
     lessons = write_rows(tmp_path / "train.jsonl", tiny_rows(24, seed=8))
     result = invoke(
         *("prune", checkpoint, "--data", data, "--output", tmp_path / "out", "--train", lessons),
-        *("--finetune", "epochs=2", "--finetune", "learning_rate=0.001", "--set", "hard_attention=false", "--json"),
+        *("--finetune", "epochs=2", "--finetune", "learning_rate=0.001", "--set", "attention_top_k=null", "--json"),
     )
     assert result.exit_code == 0, result.stderr
     report = json.loads(result.stdout)
@@ -90,7 +90,7 @@ def test_prune_stops_where_the_model_is_worse_than_guessing_and_goes_on_where_it
     assert result.stderr.count("\n") == 1
     assert not (tmp_path / "out").exists()
 
-    result = invoke(*command, "--accept-poor-model", "--set", "hard_attention=false")
+    result = invoke(*command, "--accept-poor-model", "--set", "attention_top_k=null")
     assert result.exit_code == 0, result.stderr
     first, note, *_ = result.stdout.splitlines()
     assert first.startswith("validation: 60 rows, ")
@@ -137,7 +137,6 @@ def write_config(path: Path, text: str) -> Path:
         (["CHECKPOINT", "--data", "DATA", "--columns", "txt=a"], "did you mean text?"),
         (["CHECKPOINT", "--data", "DATA", "--columns", "text=a,text=b"], "two columns for text, 'a' and 'b'"),
         (["CHECKPOINT", "--data", "DATA", "--columns", "text=a"], "has no column 'a', it has label, text"),
-        (["CHECKPOINT", "--data", "DATA", "--shards", "0"], "shards=0: a pass needs at least 1 process"),
         (["CHECKPOINT", "--data", "DATA", "--device", "abacus"], "device 'abacus' cannot be used here"),
         (["CHECKPOINT", "--data", "DATA", "--test", "x.txt"], "data file 'x.txt' has no known ending"),
         (
@@ -150,7 +149,17 @@ def write_config(path: Path, text: str) -> Path:
         ),
         (["CHECKPOINT", "--data", "DATA", "--train", "nowhere.jsonl"], "data file 'nowhere.jsonl' does not exist"),
         (
-            ["CHECKPOINT", "--data", "DATA", "--set", "order=explicit", "--set", 'explicit_order=["layer.9.ffn"]'],
+            [
+                "CHECKPOINT",
+                "--data",
+                "DATA",
+                "--preset",
+                "published",
+                "--set",
+                "order=explicit",
+                "--set",
+                'explicit_order=["layer.9.ffn"]',
+            ],
             "explicit_order names 'layer.9.ffn', which is not a block of this model",
         ),
     ],
@@ -195,7 +204,6 @@ def trial(seq: int, phase: Phase, element: str | None, loss: float, verdict: Ver
             "total": 10,
             "min_loss": 0.7,
             "loss_is_bound": False,
-            "loss_band": 0.0,
             "precision": "float32",
         },
         **{"parameters": 1200, "seconds": float(seq + 1)},
@@ -324,6 +332,6 @@ def test_every_command_can_answer_as_json() -> None:
 
 
 def test_a_shell_offers_the_knobs_that_begin_so() -> None:
-    assert [name for name, _ in knob_names("safeguard")] == ["safeguard=", "safeguard_folds="]
-    assert len(knob_names("")) == len({name for config in METHODS.values() for name in config.model_fields})
+    assert [name for name, _ in knob_names("safeguard")] == ["safeguard="]
+    assert len(knob_names("")) == len(set(KNOBS))
     assert all(reason for _, reason in knob_names(""))

@@ -39,13 +39,36 @@ class Hub:
         return Answer(404, {"X-Error-Code": "RepoNotFound"})
 
 
-def prune(hub: str, home: Path, checkpoint: str, data: str, *others: str) -> "subprocess.CompletedProcess[str]":
-    code = "from axformer.cli.main import app; app(prog_name='axformer')"
-    arguments = ["prune", checkpoint, "--data", data, "--output", str(home / "out"), "--set", "order=explicit"]
-    arguments += ["--set", 'explicit_order=["layer.0.ffn"]', *others]
+CODE = """
+import json, sys
+from axformer.cli.main import app
+for arguments in json.loads(sys.argv[1]):
+    try:
+        app(arguments, prog_name="axformer")
+    except SystemExit as ended:
+        print("status", ended.code)
+"""
+"""Runs one command after another."""
+
+
+def prune(hub: str, home: Path, *inputs: tuple[str, ...]) -> "subprocess.CompletedProcess[str]":
+    """Run ``prune`` once for each checkpoint with its data and further options, all in one fresh Python."""
+    options = ["--output", str(home / "out"), "--preset", "published"]
+    options += ["--set", "order=explicit", "--set", 'explicit_order=["layer.0.ffn"]']
+    commands = [["prune", checkpoint, "--data", data, *options, *others] for checkpoint, data, *others in inputs]
     environment = os.environ | {"HF_ENDPOINT": hub, "HF_HOME": str(home / "hub"), "HF_HUB_DISABLE_XET": "1"}
-    command = [sys.executable, "-c", code, *arguments]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", CODE, json.dumps(commands)]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+
+
+def refusals(hub: str, home: Path, *inputs: tuple[str, ...]) -> list[str]:
+    """The one line that each is refused with."""
+    ran = prune(hub, home, *inputs)
+    assert ran.stdout.split("\n") == ["status 2"] * len(inputs) + [""], ran.stderr
+    lines = ran.stderr.splitlines()
+    assert len(lines) == len(inputs), ran.stderr
+    assert all(line.startswith("error: ") for line in lines)
+    return lines
 
 
 def test_checkpoint_and_data_come_from_a_hub_and_more_data_from_a_web_server(tmp_path: Path, checkpoint: Path) -> None:
@@ -54,8 +77,8 @@ def test_checkpoint_and_data_come_from_a_hub_and_more_data_from_a_web_server(tmp
     files = {path.name: path.read_bytes() for path in checkpoint.iterdir()} | {"evil.bin": b"pickle"}
     with Loopback(Hub(files, rows)) as hub, Loopback(lambda method, target, headers: Answer(200, {}, test)) as server:
         others = ("--test", f"{server.url}/test.jsonl?signature=1")
-        process = prune(hub.url, tmp_path, "hf://org/tiny", "hf://datasets/org/rows/data.jsonl", *others)
-        assert process.returncode == 0, process.stderr
+        process = prune(hub.url, tmp_path, ("hf://org/tiny", "hf://datasets/org/rows/data.jsonl", *others))
+        assert "status 0" in process.stdout, process.stderr
         data = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))["data"]
         assert (data["validation"]["rows"], data["test"]["rows"]) == (20, 24)
         assert hub.count("/org/tiny/resolve/" + COMMIT + "/evil.bin") == 0
@@ -64,19 +87,17 @@ def test_checkpoint_and_data_come_from_a_hub_and_more_data_from_a_web_server(tmp
 def test_what_a_hub_does_not_have_is_one_line(tmp_path: Path, checkpoint: Path) -> None:
     rows = write_rows(tmp_path / "rows.jsonl", tiny_rows(20)).read_bytes()
     with Loopback(Hub({}, rows)) as hub:
-        model = prune(hub.url, tmp_path, "hf://org/none", "hf://datasets/org/rows/data.jsonl")
-        data = prune(hub.url, tmp_path, str(checkpoint), "hf://datasets/org/none/data.jsonl")
-    for process in (model, data):
-        assert (process.returncode, process.stderr.count("\n")) == (2, 1), process.stderr
-        assert process.stderr.startswith("error: ")
-    assert "checkpoint 'hf://org/none' cannot be fetched from the hub: " in model.stderr
-    assert "data file 'hf://datasets/org/none/data.jsonl' does not exist" in data.stderr
+        model, data = refusals(
+            hub.url,
+            tmp_path,
+            ("hf://org/none", "hf://datasets/org/rows/data.jsonl"),
+            (str(checkpoint), "hf://datasets/org/none/data.jsonl"),
+        )
+    assert "checkpoint 'hf://org/none' cannot be fetched from the hub: " in model
+    assert "data file 'hf://datasets/org/none/data.jsonl' does not exist" in data
 
 
 def test_a_hub_that_is_down_is_one_line(tmp_path: Path, checkpoint: Path, data: Path) -> None:
     nowhere = "http://127.0.0.1:1"
-    model = prune(nowhere, tmp_path, "hf://org/tiny", str(data))
-    rows = prune(nowhere, tmp_path, str(checkpoint), "hf://datasets/org/rows/data.jsonl")
-    for process in (model, rows):
-        assert (process.returncode, process.stderr.count("\n")) == (2, 1), process.stderr
-        assert process.stderr.startswith("error: ")
+    asked = ("hf://org/tiny", str(data)), (str(checkpoint), "hf://datasets/org/rows/data.jsonl")
+    assert len(refusals(nowhere, tmp_path, *asked)) == len(asked)

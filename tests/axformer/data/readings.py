@@ -1,6 +1,6 @@
 """What forms of files, columns and labels are read how: the cases of ``test_readings.py`` and the tables of a document.
 
-``python -m tests.axformer.data.readings`` writes the tables into ``docs/validation-data.md``.
+``python -m tests.axformer.data.readings`` writes the tables into ``docs/data.md``.
 """
 
 import json
@@ -14,7 +14,6 @@ from typing import Any
 from axformer.data.columns import Columns
 from axformer.data.encoding import Encoded
 from axformer.data.reading import read_rows
-from axformer.errors import DataError
 from axformer.tasks.base import Task
 from axformer.tasks.binary import BinaryClassification
 from axformer.tasks.classification import Classification
@@ -25,7 +24,7 @@ from axformer.tasks.regression import Regression
 from axformer.tasks.token_classification import TokenClassification
 from tests.tiny_models import tiny_tokenizer
 
-DOCUMENT = Path("docs/validation-data.md")
+DOCUMENT = Path("docs/data.md")
 _TEXTS = ("word1 word2", "word3", "word4 word5")
 
 
@@ -256,12 +255,8 @@ def labels_of(case: Case, encoded: Encoded) -> list[Any]:
 
 
 def outcome(case: Case) -> str:
-    """What the document says of a case: the labels, with what is said to the user, or the message."""
-    try:
-        encoded = encoded_of(case)
-    except DataError as error:
-        what = str(error).partition("'")[2].partition("'")[2].lstrip(",: ")
-        return f"refused: {what}"
+    """What the document says of a case: the labels, with what is said to the user."""
+    encoded = encoded_of(case)
     labels = ", ".join(_shown(label) for label in labels_of(case, encoded))
     said = "".join(f"; said: {note}" for note in encoded.notes)
     read = "" if encoded.labels_as is None else f": {encoded.labels_as}"
@@ -275,8 +270,9 @@ def _shown(label: Any) -> str:
 
 
 def written(name: str) -> str:
-    """One table of the document."""
-    rows = [f"| {case.form} | {outcome(case).replace('|', chr(92) + '|')} |" for case in TABLES[name]]
+    """One table of the document, without what is refused: the message says there what to do."""
+    taken = (case for case in TABLES[name] if not case.refused)
+    rows = [f"| {case.form} | {outcome(case).replace('|', chr(92) + '|')} |" for case in taken]
     return "\n".join(["| what the file holds | what is made of it |", "|---|---|", *rows])
 
 

@@ -10,7 +10,7 @@ import torch
 from axformer.data.encoding import UNLABELLED, Encoded
 from axformer.data.reading import rows_of
 from axformer.errors import CheckpointError, DataError
-from axformer.evaluation.plain import predict
+from axformer.scores.measured import measure
 from axformer.tasks.base import Task
 from axformer.tasks.causal_lm import CausalLanguageModelling
 from axformer.tasks.classification import Classification
@@ -202,7 +202,7 @@ def test_masked_tokens_are_hidden_and_only_they_count() -> None:
 
 def test_perplexity_is_that_of_all_tokens_together() -> None:
     task, samples = samples_of("causal")
-    predictions = predict(model_of("causal"), task, samples)
+    predictions = measure(model_of("causal"), task, samples)
     tokens = samples.lengths - 1
     expected = math.exp(float((predictions.losses * tokens).sum() / tokens.sum()))
     assert task.metrics(task.statistics(predictions.answers, samples.encoded))["perplexity"] == pytest.approx(expected)

@@ -19,13 +19,13 @@ from axformer.config import PassConfig
 from axformer.data.padding import Padding, padding_of
 from axformer.data.reading import rows_of
 from axformer.errors import CheckpointError
-from axformer.evaluation.plain import predict
 from axformer.forms.facts import facts_of
 from axformer.intake.checkpoint import Checkpoint, from_memory
 from axformer.intake.dataset import prepare
 from axformer.repair.finetune import Lesson, finetune
 from axformer.repair.teacher import TaskLoss
 from axformer.run import PruningRun
+from axformer.scores.measured import measure
 from axformer.wire.finetuning import FinetuneSettings
 from tests.tiny_families import tiny_family_config, tiny_family_model
 from tests.tiny_models import WORDS, tagged_rows, tiny_rows, tiny_tokenizer
@@ -104,7 +104,7 @@ def checkpoint_of(family: str, head: Any, pad: int | None, *, has_token: bool, s
 
 def losses_in(checkpoint: Checkpoint, records: list[dict[str, Any]], batch_tokens: int) -> torch.Tensor:
     data = prepare(rows_of(records), checkpoint, PassConfig(batch_tokens=batch_tokens))
-    return predict(checkpoint.model, checkpoint.task, data.samples).losses
+    return measure(checkpoint.model, checkpoint.task, data.samples).losses
 
 
 @pytest.mark.parametrize("family", CAUSAL)
@@ -132,7 +132,7 @@ def test_a_classifier_without_a_pad_token_reads_the_last_token_whatever_it_is(fa
     texts = ["word1 [PAD]", "word1 word2 word3", f"word2 {WORDS[-1]}"]
     records = [{"text": text, "label": index % 2} for index, text in enumerate(texts)]
     data = prepare(rows_of(records), checkpoint, PassConfig())
-    found = predict(checkpoint.model, checkpoint.task, data.samples).losses
+    found = measure(checkpoint.model, checkpoint.task, data.samples).losses
     for text, label, loss in zip(texts, (0, 1, 0), found, strict=True):
         row = checkpoint.tokenizer([text], return_tensors="pt", return_token_type_ids=family == "gpt2")
         logits = checkpoint.model(**row).logits[0]
@@ -152,7 +152,7 @@ def test_rows_that_go_alone_are_learned_from_in_the_same_steps() -> None:
         assert samples.encoded.padding.alone is (pad is None)
         lesson = Lesson(samples.encoded, TaskLoss(checkpoint.task), settings)
         finetune(checkpoint.model, checkpoint.tokenizer, lesson)
-        found.append(predict(checkpoint.model, checkpoint.task, samples).losses)
+        found.append(measure(checkpoint.model, checkpoint.task, samples).losses)
     torch.testing.assert_close(*found, rtol=1e-3, atol=1e-4)
 
 

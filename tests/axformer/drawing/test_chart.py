@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from axformer.drawing.chart import Tally, describe_trace, loss_chart
+from axformer.drawing.chart import TrialCounts, describe_trace, loss_chart
 from axformer.drawing.scale import Scale, labels
 from axformer.drawing.sheet import SHEET
 from axformer.drawing.svg import NARROW, WIDE, inline
@@ -41,7 +41,6 @@ def some_trial(
         element=element,
         loss=loss,
         loss_is_bound=is_bound,
-        loss_band=0.0,
         helped=None if element is None else 4,
         samples=8,
         total=10,
@@ -120,7 +119,7 @@ def test_what_follows_the_kept_trial_is_veiled_where_later_ones_were_accepted() 
 def test_without_some_rejected_trials_the_counts_are_those_of_all_and_what_is_accepted_stands_where_it_did() -> None:
     trace = some_trace(3, trials=400)
     few = [trial for trial in trace if trial.verdict is not Verdict.REJECT or trial.seq % 3 == 0]
-    whole, thinned = loss_chart(trace), loss_chart(few, Tally.of(trace))
+    whole, thinned = loss_chart(trace), loss_chart(few, TrialCounts.of(trace))
     assert describe_trace(trace) in whole
     assert f"{describe_trace(trace)}. {400 - len(few)} of the rejected ones are not drawn" in thinned
     across = ([one.attrib["d"].split()[0] for one in marks_of(text)["accept"]] for text in (whole, thinned))

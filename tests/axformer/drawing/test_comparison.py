@@ -4,14 +4,14 @@ from xml.etree import ElementTree
 
 import pytest
 
-from axformer.drawing.comparison import Course, comparison
+from axformer.drawing.comparison import LossCourse, comparison
 from axformer.errors import InputError
 from tests.axformer.drawing.test_chart import SVG, assert_readable
 
 
-def some_courses(count: int) -> list[Course]:
+def some_courses(count: int) -> list[LossCourse]:
     """Passes that end at the same trial with the same loss."""
-    return [Course("ABCDEF"[place], f"job {place}", [(0, 0.5), (place + 1, 0.4)], 20) for place in range(count)]
+    return [LossCourse("ABCDEF"[place], f"job {place}", [(0, 0.5), (place + 1, 0.4)], 20) for place in range(count)]
 
 
 def test_every_pass_has_a_curve_and_a_letter_of_its_own() -> None:
@@ -30,7 +30,7 @@ def test_every_pass_has_a_curve_and_a_letter_of_its_own() -> None:
 
 def test_a_pass_that_has_not_been_measured_has_no_curve_and_none_at_all_are_refused() -> None:
     measured, other = some_courses(2)
-    empty = Course("B", other.name, [], 0)
+    empty = LossCourse("B", other.name, [], 0)
     assert_readable(comparison([measured, empty]), "courses", "A, job 0: 0.5000 → 0.4000 in 20 trials")
     with pytest.raises(InputError, match="none of these jobs has been measured"):
         comparison([empty])

@@ -19,11 +19,11 @@ def test_both_lines_have_their_points_and_their_figures() -> None:
     root = ElementTree.fromstring(drawn)
     titles = [one.text for one in root.iter("{http://www.w3.org/2000/svg}title")]
     assert [title for title in titles if title and "epoch" in title] == [
-        "training rows, epoch 0.50: 0.9000",
-        "training rows, epoch 1.00: 0.7000",
-        "training rows, epoch 2.00: 0.5000",
-        "deciding rows, epoch 1.00: 0.8000",
-        "deciding rows, epoch 2.00: 0.8500",
+        "training rows, epoch 0.5: 0.9000",
+        "training rows, epoch 1: 0.7000",
+        "training rows, epoch 2: 0.5000",
+        "deciding rows, epoch 1: 0.8000",
+        "deciding rows, epoch 2: 0.8500",
     ]
     assert "training rows: 0.9000 at first, 0.5000 at last" in drawn
 

@@ -18,7 +18,7 @@ from tests.family_cases import Case, checkpoint_of
 @torch.inference_mode()
 def test_packed_weights_multiply_alike(projection: nn.Module) -> None:
     inputs = torch.randn(3, 5, 24)
-    assert torch.allclose(multiplier(projection, torch.float32)(inputs), projection(inputs), rtol=1e-5, atol=1e-6)
+    assert torch.allclose(multiplier(projection)(inputs), projection(inputs), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("activation", ["gelu", "gelu_new", "gelu_pytorch_tanh", "relu", "silu"])
@@ -31,7 +31,7 @@ def test_an_ffn_with_its_activation_function_in_the_product_computes_alike(famil
     assert weights.activation is not None
     setattr(*weights.activation, ACT2FN[activation])
     fast = copy.deepcopy(layer)
-    multiply_fast(fast, Plan.full(checkpoint.dimensions).layers[1], architecture=architecture, dtype=torch.float32)
+    multiply_fast(fast, Plan.full(checkpoint.dimensions).layers[1], architecture=architecture)
     hidden = torch.randn(4, 7, checkpoint.dimensions.hidden_size)
     slow = architecture.ffn.run(layer, hidden, {})
     assert torch.allclose(architecture.ffn.run(fast, hidden, {}), slow, rtol=1e-5, atol=1e-5)
@@ -39,12 +39,10 @@ def test_an_ffn_with_its_activation_function_in_the_product_computes_alike(famil
 
 def test_whole_projections_are_packed_once_and_let_go() -> None:
     projection, kept = nn.Linear(24, 40), len(_PACKED)
-    first, second = (multiplier(projection, torch.float32) for _ in range(2))
-    low = multiplier(projection, torch.bfloat16)
-    packs_low = torch.ops.mkldnn._is_mkldnn_bf16_supported()  # else it is multiplied with as it is
-    assert len(_PACKED) == kept + (2 if packs_low else 1)
+    first, second = (multiplier(projection) for _ in range(2))
+    assert len(_PACKED) == kept + 1
     assert first.keywords["weight"] is second.keywords["weight"]  # type: ignore[attr-defined]
-    del first, second, low
+    del first, second
     assert len(_PACKED) == kept
 
 
@@ -54,11 +52,3 @@ def test_a_transposed_product_is_the_plain_one(rows: int, left: int, right: int,
     x, y = torch.randn(rows, left, dtype=dtype), torch.randn(rows, right, dtype=dtype)
     torch.testing.assert_close(transposed_product(x, y), x.T @ y)
     torch.testing.assert_close(transposed_product(x, x), x.T @ x)
-
-
-def test_low_precision_rounds_and_float32_does_not() -> None:
-    projection, inputs = nn.Linear(64, 64), torch.randn(32, 64)
-    with torch.inference_mode():
-        exact, low = (multiplier(projection, dtype)(inputs.to(dtype)) for dtype in (torch.float32, torch.bfloat16))
-    assert low.dtype == torch.bfloat16
-    assert 1e-4 < (low.float() - exact).abs().max() < 0.1

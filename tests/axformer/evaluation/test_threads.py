@@ -5,9 +5,7 @@ import torch
 from axformer.config import PassConfig
 from axformer.data.reading import rows_of
 from axformer.evaluation.prefix import PrefixEvaluator
-from axformer.evaluation.shard import Setup
-from axformer.evaluation.sharded import ShardedEvaluator
-from axformer.evaluation.threads import MOST_THREADS, Threads, threads_for
+from axformer.evaluation.threads import MOST_THREADS, ThreadedEvaluator, threads_for
 from axformer.intake.dataset import prepare
 from axformer.plan.plan import Plan
 from tests.family_cases import Case, checkpoint_of
@@ -20,10 +18,9 @@ def test_threads_measure_what_one_does_and_give_the_cores_back() -> None:
     checkpoint, cores = checkpoint_of(Case("bert", "classification")), torch.get_num_threads()
     samples = prepare(rows_of(tiny_rows(30, labels=3)), checkpoint, PassConfig(batch_tokens=60)).samples
     plan = Plan.full(checkpoint.dimensions)
-    alone = PrefixEvaluator(checkpoint.model, checkpoint.architecture, checkpoint.task, samples, plan, budget=BUDGET)
-    setup = Setup(checkpoint.model, "bert", checkpoint.task, samples, plan, BUDGET)
-    with Threads(setup, 3, cores) as threads:
-        together = ShardedEvaluator(threads)
+    given = checkpoint.model, checkpoint.architecture, checkpoint.task, samples, plan
+    alone = PrefixEvaluator(*given, budget=BUDGET)
+    with ThreadedEvaluator(*given, budget=BUDGET, threads=3, cores=cores) as together:
         assert torch.allclose(together.losses(plan), alone.losses(plan), rtol=1e-5, atol=1e-6)
         first = next(iter(together.parts(plan)))
         assert len(first.places) > len(samples.batches[0].rows), "a part has a batch of each"

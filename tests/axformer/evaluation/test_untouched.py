@@ -6,15 +6,14 @@ import pytest
 import torch
 
 from axformer.config import PassConfig, make_config
-from axformer.evaluation.plain import Predictions, predict
 from axformer.intake.dataset import prepare
 from axformer.plan.trial import Trial
 from axformer.run import PruningRun
+from axformer.scores.measured import measure
 from tests.family_cases import Case, checkpoint_of, data_of
 
 RUNS = {
     "paper": {},
-    "guarded": {"precision": "guarded"},
     "int8": {"evaluate_in": "int8"},
     "confirmed": {"confirm": 0.3},
     "trade": {"tolerance": 0.5, "confirm": 0.3, "within_points": 3},
@@ -60,16 +59,11 @@ def test_a_look_changes_no_trial(name: str, threads: int) -> None:
 def test_the_look_sees_what_the_model_makes_of_every_row(case: Case, threads: int) -> None:
     run = run_of(case)
     checkpoint, samples = run._checkpoint, run.deciding.samples
-    plain, seen = predict(checkpoint.model, checkpoint.task, samples), run._ground.untouched.predictions(keep=False)
+    plain, seen = measure(checkpoint.model, checkpoint.task, samples), run._ground.untouched.measured(keep=False)
     assert torch.allclose(seen.losses, plain.losses, rtol=1e-4, atol=1e-5)
-    assert figures(run, seen) == pytest.approx(figures(run, plain), rel=1e-4)
-    assert next(iter(run.trials())).loss == pytest.approx(samples.per_sample(seen.losses).mean().item(), rel=1e-6)
-    assert run._ground.untouched.predictions(keep=False) is seen, "trials do not write into it"
-
-
-def figures(run: PruningRun, predictions: Predictions) -> list[float]:
-    task, encoded = run._checkpoint.task, run.deciding.samples.encoded
-    return list(task.metrics(task.statistics(predictions.answers, encoded)).values())
+    assert seen.figures == pytest.approx(plain.figures, rel=1e-4)
+    assert next(iter(run.trials())).loss == pytest.approx(seen.losses.mean().item(), rel=1e-6)
+    assert run._ground.untouched.measured(keep=False) is seen, "trials do not write into it"
 
 
 def test_the_base_of_a_pass_runs_nothing_where_somebody_has_looked() -> None:

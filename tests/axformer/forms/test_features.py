@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import axformer
 from axformer.analysis.advice import Given
 from axformer.analysis.features import ranked, select
-from axformer.analysis.inputs import Inputs
+from axformer.analysis.inputs import AnalysisInputs
 from axformer.analysis.making import study_of
 from axformer.analysis.probing import scores_of
 from axformer.cli.main import app
@@ -36,10 +36,10 @@ TOLERANCE = 2e-2
 """Hidden states that probes learn from are stored in 16 bits."""
 
 
-def inputs_of(checkpoint: Checkpoint, records: Any) -> Inputs:
+def inputs_of(checkpoint: Checkpoint, records: Any) -> AnalysisInputs:
     config = reading_config({})
     data = prepare(rows_of(records), checkpoint, config)
-    return Inputs(checkpoint, data, data, None, config, Given("my model", "dev.jsonl", "train.jsonl"))
+    return AnalysisInputs(checkpoint, data, data, None, config, Given("my model", "dev.jsonl", "train.jsonl"))
 
 
 def texts_of(records: Any) -> list[Any]:
@@ -76,9 +76,9 @@ def test_loaded_answers_are_those_of_the_whole_models_hidden_states(case: Case, 
 
 
 def _bounds() -> tuple[Any, int]:
-    from axformer.analysis.bounds import Bounds
+    from axformer.analysis.bounds import ReportBounds
 
-    return Bounds(), 0
+    return ReportBounds(), 0
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_a_good_model_needs_few_dimensions_and_keeps_its_answers(tmp_path: Path)
     checkpoint = from_memory(model, tiny_tokenizer())
     config = reading_config({})
     parts = [prepare(rows_of(part), checkpoint, config) for part in (rows[:80], rows[80:])]
-    inputs = Inputs(checkpoint, parts[0], parts[1], None, config, Given("m", "d", "t"))
+    inputs = AnalysisInputs(checkpoint, parts[0], parts[1], None, config, Given("m", "d", "t"))
     made = make_features(inputs, tmp_path / "features")
     assert made.value > 0.7
     assert made.whole_value == 1.0

@@ -13,14 +13,13 @@ from torch import Tensor, nn
 
 import axformer.auto  # noqa: F401 - registers the compact models
 from axformer.errors import ArtifactError, FormError
-from axformer.evaluation.plain import predict
 from axformer.forms.agreement import compare_outputs
 from axformer.forms.onnx import write_onnx
 from axformer.forms.onnx_int8 import write_onnx_int8
 from axformer.forms.onnx_model import OnnxModel
 from axformer.intake.dataset import DataSet
 from axformer.model.compact import compact
-from axformer.scores.scoring import score
+from axformer.scores.measured import measure
 from tests.axformer.forms.uneven_data import uneven_data
 from tests.family_cases import Case, checkpoint_of, some_plan, stock_model
 from tests.shallow import shallow
@@ -137,9 +136,11 @@ def test_weights_may_be_in_a_file_beside_the_graph(home: Path, tmp_path: Path) -
 def test_a_form_is_measured_like_a_model(home: Path) -> None:
     form, task, samples = OnnxModel(exported(BERT, home)), checkpoint_of(BERT).task, uneven_data(BERT).samples
     torch.testing.assert_close(
-        predict(form, task, samples).losses, predict(model_of(BERT), task, samples).losses, rtol=1e-4, atol=1e-5
+        measure(form, task, samples).losses, measure(model_of(BERT), task, samples).losses, rtol=1e-4, atol=1e-5
     )
-    assert score(form, task, samples).figures == pytest.approx(score(model_of(BERT), task, samples).figures, abs=1e-4)
+    assert measure(form, task, samples).figures == pytest.approx(
+        measure(model_of(BERT), task, samples).figures, abs=1e-4
+    )
 
 
 def test_a_whole_model_without_what_its_outputs_do_not_need(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from axformer.intake.dataset import DataSource, prepare
 from axformer.model.compact import compact
 from axformer.model.number_format import cast, computing_in
 from axformer.plan.plan import read_plan_file
-from axformer.scores.sets import scores_of
+from axformer.scores.measured import measure_sets, scores_of
 from tests.runs import open_run
 from tests.tiny_models import save_tiny_checkpoint, tiny_model
 
@@ -53,7 +53,7 @@ def half(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory, half: Path, data: Path) -> Path:
     source, home = DataSource(str(data)), tmp_path_factory.mktemp("results") / "pruned"
-    config = make_config("paper", {"majority_fraction": 0.2, "hard_attention": False, "max_length": 10})
+    config = make_config("paper", {"majority_fraction": 0.2, "attention_top_k": None, "max_length": 10})
     run = open_run(half, source, test=source, config=config)
     list(run.trials())
     run.publish(home)
@@ -128,7 +128,9 @@ def test_figures_are_of_what_is_deployed(published: Path, half: Path, data: Path
     before = AutoModelForSequenceClassification.from_pretrained(half).eval()
     for name, model in (("base", before), ("pruned", load(published))):
         assert model.dtype == torch.bfloat16
-        measured = scores_of(model, checkpoint.task, {**sets, "test": sets["validation"]}).model_dump(mode="json")
+        measured = scores_of(measure_sets(model, checkpoint.task, {**sets, "test": sets["validation"]})).model_dump(
+            mode="json"
+        )
         for data_set in ("validation", "test"):
             assert report[name][data_set] == pytest.approx(measured[data_set], abs=0.05)
             if name == "pruned":

@@ -9,7 +9,6 @@ import torch
 from transformers import AutoModelForSequenceClassification
 
 from axformer.errors import FormError
-from axformer.evaluation.plain import predict
 from axformer.forms.form import Form, NotMade
 from axformer.forms.kinds import COMPACT, KINDS, STOCK
 from axformer.forms.make import Finished, make_forms, usual_forms
@@ -17,6 +16,7 @@ from axformer.forms.stock import stock
 from axformer.model.compact import compact
 from axformer.plan.plan import LayerPlan, Plan
 from axformer.repair.refit import apply_refit, refit_plan
+from axformer.scores.measured import measure
 from tests.family_cases import Case, all_cases, checkpoint_of, data_of
 from tests.tiny_families import DIMENSIONS
 
@@ -56,7 +56,7 @@ def test_layers_with_equally_many_neurons_are_in_the_config(case: Case) -> None:
         architecture, task, samples = checkpoint_of(case).architecture, checkpoint_of(case).task, data_of(case).samples
         assert architecture.intermediate_size(ordinary.config) == 16
         assert sum(weight.numel() for weight in ordinary.parameters()) == sum(w.numel() for w in small.parameters())
-        losses = [predict(model, task, samples).losses for model in (small, ordinary)]
+        losses = [measure(model, task, samples).losses for model in (small, ordinary)]
         torch.testing.assert_close(losses[1], losses[0], rtol=1e-5, atol=1e-5)
 
 
@@ -70,7 +70,7 @@ def test_equally_many_heads_are_in_the_config_where_the_head_size_is(
     case = Case(family, "classification")
     small, ordinary = made(case, alike(heads=heads))
     assert (ordinary.config.num_attention_heads, ordinary.config.num_key_value_heads) == counts
-    losses = [predict(model, checkpoint_of(case).task, data_of(case).samples).losses for model in (small, ordinary)]
+    losses = [measure(model, checkpoint_of(case).task, data_of(case).samples).losses for model in (small, ordinary)]
     torch.testing.assert_close(losses[1], losses[0], rtol=1e-5, atol=1e-5)
 
 
@@ -131,10 +131,10 @@ def test_a_fitted_model_has_it_with_its_fitted_weights() -> None:
     fits = refit_plan(checkpoint.model, checkpoint.architecture, samples, plan)
     assert [block.number for block in sorted(fits)] == [4, 5, 6, 7], "the blocks above the dropped layer"
     small = compact(checkpoint.model, checkpoint.architecture, plan)
-    before = predict(small, checkpoint.task, samples).losses
+    before = measure(small, checkpoint.task, samples).losses
     apply_refit(small, checkpoint.architecture, plan, fits)
     ordinary = stock(small, checkpoint.head.model_class, checkpoint.architecture, plan)
-    losses = [predict(model, checkpoint.task, samples).losses for model in (small, ordinary)]
+    losses = [measure(model, checkpoint.task, samples).losses for model in (small, ordinary)]
     torch.testing.assert_close(losses[1], losses[0], rtol=1e-5, atol=1e-5)
     assert (losses[0] != before).any()
 

@@ -7,7 +7,6 @@ import torch
 
 import axformer.auto  # noqa: F401 - some heads build their base model by it
 from axformer.errors import ArtifactError, FormError
-from axformer.evaluation.plain import predict
 from axformer.forms.fresh import FreshPython, in_stock_transformers
 from axformer.forms.kinds import KINDS, ZEROED
 from axformer.forms.selfcheck import self_check
@@ -16,6 +15,7 @@ from axformer.model.compact import compact
 from axformer.plan.plan import LayerPlan, Plan
 from axformer.repair.in_place import masked_and_fitted
 from axformer.repair.refit import Refit, apply_refit, matrix_of, refit_plan
+from axformer.scores.measured import measure
 from tests.family_cases import Case, all_cases, checkpoint_of, data_of, some_plan
 from tests.tiny_families import DIMENSIONS
 
@@ -49,7 +49,7 @@ def test_zeroed_equals_compact(case: Case) -> None:
         assert type(whole) is type(checkpoint.model)
         assert type(whole).__module__.startswith("transformers.")
         assert whole.config.num_hidden_layers == len(plan.remaining)
-        expected, found = (predict(model, checkpoint.task, samples).losses for model in (small, whole))
+        expected, found = (measure(model, checkpoint.task, samples).losses for model in (small, whole))
         torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
 
 
@@ -74,10 +74,10 @@ def test_with_fitted_weights_masked_zeroed_and_compact_are_one(case: Case, dropp
     fits, before = fits_of(case, plan), {name: value.clone() for name, value in model.state_dict().items()}
     whole = zeroed(model, architecture, plan, fits)
     assert type(whole) is type(model)
-    expected, found = (predict(one, task, samples).losses for one in (fitted_compact(case, fits, plan), whole))
+    expected, found = (measure(one, task, samples).losses for one in (fitted_compact(case, fits, plan), whole))
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
     with masked_and_fitted(model, architecture, plan, fits):
-        masked = predict(model, task, samples).losses
+        masked = measure(model, task, samples).losses
     torch.testing.assert_close(masked, expected, rtol=1e-5, atol=1e-5)
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
 
@@ -149,5 +149,5 @@ def test_layers_that_share_weights_are_refused_unless_nothing_is_removed() -> No
     with pytest.raises(FormError, match="share their weights"):
         zeroed(checkpoint.model, checkpoint.architecture, PLAN)
     whole = zeroed(checkpoint.model, checkpoint.architecture, Plan.full(DIMENSIONS))
-    expected, found = (predict(model, checkpoint.task, samples).losses for model in (checkpoint.model, whole))
+    expected, found = (measure(model, checkpoint.task, samples).losses for model in (checkpoint.model, whole))
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)

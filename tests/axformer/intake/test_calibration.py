@@ -223,11 +223,8 @@ def test_the_command_tells_tokens_for_each_unknown_also_where_only_biases_were_f
 @pytest.mark.parametrize(
     ("knobs", "message"),
     [
-        ({}, "calibrate is data to fit weights on, and method=axformer fits none without refit=true; leave it out"),
-        (
-            {**COMPRESS, "repair": "none", "leaving": "magnitude"},
-            "method=compress fits none without repair=refit",
-        ),
+        ({}, "calibrate is data to fit weights on, and method=axformer fits none without repair=refit; leave it out"),
+        ({"method": "rank"}, "method=rank fits none without repair=refit"),
     ],
 )
 def test_it_is_refused_where_nothing_is_calibrated(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from axformer.config import PassConfig, RunConfig, make_config
 from axformer.config.layers import LayersConfig, Schedule
 from axformer.errors import CheckpointError
-from axformer.intake.footprint import PROCESS_BYTES, Sizes, Work, at_ease, least
+from axformer.intake.footprint import PROCESS_BYTES, RunWork, Sizes, at_ease, least
 from axformer.intake.sizes import read_sizes
 from axformer.plan.elements import Dimensions
 from axformer.wire.finetuning import FinetuneSettings
@@ -36,7 +36,7 @@ SIZES = st.builds(
 BYTES = st.integers(0, 10**10)
 KNOBS = st.sampled_from(
     [
-        *({}, {"precision": "guarded"}, {"evaluate_in": "int8"}, {"batch_tokens": 64}, {"cache_budget": 0}),
+        *({}, {"evaluate_in": "int8"}, {"batch_tokens": 64}, {"cache_budget": 0}),
         *({"method": "compress"}, {"method": "compress", "repair": "none"}, {"method": "compress", "polish": 1}),
         *({"method": "rank"}, {"order": "importance"}),
     ]
@@ -47,7 +47,7 @@ KNOBS = st.sampled_from(
 def test_more_of_anything_never_needs_less(
     sizes: Sizes, data: int, knobs: dict[str, object], on_gpu: bool, more: int
 ) -> None:
-    work = Work(make_config("paper", knobs))
+    work = RunWork(make_config("paper", knobs))
     need = least(sizes, data, work, 512, on_gpu=on_gpu)
     larger = [
         least(replace(sizes, parameters=sizes.parameters + more), data, work, 512, on_gpu=on_gpu),
@@ -65,7 +65,9 @@ def test_more_of_anything_never_needs_less(
 
 def test_the_cache_is_no_larger_than_its_budget() -> None:
     sizes = Sizes(1000, 500, Dimensions(12, 12, 768, 3072), 0)
-    budgets = [at_ease(sizes, 10**9, Work(PassConfig(cache_budget=budget)), 512, on_gpu=False) for budget in (0, 10**6)]
+    budgets = [
+        at_ease(sizes, 10**9, RunWork(PassConfig(cache_budget=budget)), 512, on_gpu=False) for budget in (0, 10**6)
+    ]
     assert budgets[1].host_bytes - budgets[0].host_bytes == 10**6
 
 
@@ -73,7 +75,7 @@ def test_a_training_needs_gradients_and_moments_of_what_it_trains() -> None:
     sizes = Sizes(2_000_000_000, 1_200_000_000, Dimensions(12, 12, 768, 3072), 0)
 
     def needed(config: RunConfig = PassConfig(), *, has_new_head: bool = False, **settings: object) -> int:  # noqa: B008
-        work = Work(config, FinetuneSettings.model_validate(settings), has_new_head=has_new_head)
+        work = RunWork(config, FinetuneSettings.model_validate(settings), has_new_head=has_new_head)
         return least(sizes, 0, work, 512, on_gpu=False).host_bytes - PROCESS_BYTES
 
     half, gradual = LayersConfig(drop=6), LayersConfig(drop=6, schedule=Schedule.GRADUAL)
@@ -134,7 +136,7 @@ for name in names:
 """
 SLACK_BYTES = 64 * 2**20
 """What threads, allocators and libraries take besides, which differs between machines."""
-FEW_TRIALS = {"refine_margin": 1.0, "hard_attention": False, "cache_budget": 0}
+FEW_TRIALS = {"refine_margin": 1.0, "attention_top_k": None, "cache_budget": 0}
 MODELS = {
     "7 MB": tiny_config(layers=2, hidden=256, inner=512),
     "60 MB": tiny_config(layers=6, hidden=512, inner=2048),
@@ -166,7 +168,7 @@ def measured(home: Path) -> dict[str, int]:
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("name", MODELS)
 def test_the_least_is_close_to_what_a_pass_takes(name: str, home: Path, measured: dict[str, int]) -> None:
-    work, data = Work(make_config("paper", FEW_TRIALS)), (home / "rows.jsonl").stat().st_size
+    work, data = RunWork(make_config("paper", FEW_TRIALS)), (home / "rows.jsonl").stat().st_size
     need = least(read_sizes(home / name), data, work, 512, on_gpu=False)
     estimate = need.host_bytes - PROCESS_BYTES
     assert estimate <= measured[name] <= 2.5 * estimate + SLACK_BYTES, (estimate / 1e6, measured[name] / 1e6)

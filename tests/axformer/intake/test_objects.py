@@ -20,7 +20,7 @@ from tests.tiny_models import tiny_config, tiny_model, tiny_rows, tiny_tokenizer
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
 
 MODEL = tiny_model(tiny_config(layers=1))
-CONFIG = PassConfig(hard_attention=False, accept_poor_model=True)
+CONFIG = PassConfig(attention_top_k=None, accept_poor_model=True)
 
 
 def with_adapters() -> Any:

@@ -20,7 +20,7 @@ from axformer.intake.rebuilt import check_rebuilt
 from tests.family_cases import Case, all_cases, checkpoint_of, data_of
 from tests.tiny_models import tiny_config, tiny_model, tiny_rows, tiny_tokenizer
 
-CONFIG = PassConfig(hard_attention=False, accept_poor_model=True)
+CONFIG = PassConfig(attention_top_k=None, accept_poor_model=True)
 
 
 class Inverted(BertForSequenceClassification):

@@ -12,7 +12,7 @@ from transformers.convert_slow_tokenizer import import_protobuf
 
 from axformer.errors import CheckpointError
 from axformer.intake.checkpoint import load_checkpoint
-from axformer.intake.sentencepiece_file import check_sentencepiece
+from axformer.intake.tokenizer_files import check_sentencepiece
 from tests.tiny_families import tiny_family_model
 
 WORDS = ["river", "stone", "light", "table", "quiet", "green", "harbour", "train"]
@@ -149,7 +149,7 @@ def test_what_cannot_be_read_is_told_with_the_line_that_converts_it(tmp_path: Pa
 
 
 def test_a_large_file_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("axformer.intake.sentencepiece_file.SENTENCEPIECE_BYTES", 10)
+    monkeypatch.setattr("axformer.intake.tokenizer_files.SENTENCEPIECE_BYTES", 10)
     path = tmp_path / "spm.model"
     path.write_bytes(model_of(["<unk>"]).SerializeToString())
     with pytest.raises(ValueError, match="it has more than 10 bytes"):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from axformer.config import METHODS, RunConfig, make_config
+from axformer.config import METHODS, RunConfig, config_of, make_config
 from axformer.data.reading import rows_of
 from axformer.errors import PlanError
 from axformer.intake.checkpoint import from_memory
@@ -24,10 +24,9 @@ KNOBS: Mapping[str, Sequence[dict[str, Any]]] = {
     "axformer": (
         {"majority_fraction": 0.2, "attention_top_k": 3},
         {"tolerance": 0.1, "target_speedup": 1.3},
-        {"refit": True, "neuron_group_size": 9, "majority_fraction": 0.2, "attention_top_k": 3},
+        {"repair": "refit", "neuron_group_size": 9, "majority_fraction": 0.2, "attention_top_k": 3},
         {"order": "importance", "neuron_groups": "ranked", "neuron_group_size": 9, "tolerance": 0.1},
-        {"refit": True, "non_inferiority": 0.3, "neuron_group_size": 9, "attention_top_k": 3},
-        {"refit": True, "tolerance": 0.2, "neuron_group_size": 9, "inspect_layers_first": True},
+        {"repair": "refit", "tolerance": 0.2, "neuron_group_size": 9, "inspect_layers_first": True},
     ),
     "compress": (
         {"budgets": (0.8, 0.5, 0.3), "confirm": 0.0, "within_points": None},
@@ -49,7 +48,7 @@ KNOBS: Mapping[str, Sequence[dict[str, Any]]] = {
 }
 """For every method some knobs with which it accepts something."""
 configs = st.sampled_from(
-    [make_config("paper", {"method": method, **knobs}) for method, some in KNOBS.items() for knobs in some]
+    [config_of({"method": method, **knobs}, has_variant=True) for method, some in KNOBS.items() for knobs in some]
 )
 
 

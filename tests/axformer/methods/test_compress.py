@@ -21,7 +21,6 @@ from axformer.config import CompressConfig, make_config
 from axformer.config.goals import config_for, parse_goal
 from axformer.data.reading import rows_of
 from axformer.errors import ConfigError, PlanError
-from axformer.evaluation.plain import predict
 from axformer.export import export
 from axformer.forms.form import Form
 from axformer.forms.kinds import KINDS
@@ -40,6 +39,7 @@ from axformer.plan.trial import Trial
 from axformer.repair.refit import refit_plan
 from axformer.repair.storage import REPAIR_NAME, read_refit, write_refit
 from axformer.run import PruningRun
+from axformer.scores.measured import measure
 from axformer.surroundings import Surroundings
 from axformer.wire.steps import Step, StepName
 from tests.family_cases import Case, checkpoint_of, data_of
@@ -222,7 +222,7 @@ def test_a_fitted_result_has_a_zeroed_form_at_any_budget(tmp_path: Path, checkpo
         assert (again.repair, again.format) == (("refit", "axformer-plan/2") if seq else (None, "axformer-plan/1"))
         assert (output / REPAIR_NAME).exists() is bool(seq)
         stock = AutoModelForSequenceClassification.from_pretrained(output / "zeroed").eval()
-        assert float(predict(stock, task, run.deciding.samples).losses.mean()) == pytest.approx(
+        assert float(measure(stock, task, run.deciding.samples).losses.mean()) == pytest.approx(
             trials[seq].loss, rel=1e-4
         )
 
@@ -353,7 +353,7 @@ def test_knobs_that_do_not_fit_are_refused(preset: str, knobs: dict[str, object]
 
 def test_without_refit_the_weights_that_stay_are_the_checkpoints() -> None:
     checkpoint = checkpoint_of(Case("bert", "classification"))
-    config = make_config("paper", {**ALL, "repair": "none", "budgets": [0.7], "leaving": "magnitude"})
+    config = make_config("paper", {**ALL, "repair": "none", "budgets": [0.7]})
     run = PruningRun(checkpoint, prepare(rows_of(tiny_rows(20, labels=3)), checkpoint, config), None, config)
     list(run.trials())
     small = run.compact_model()

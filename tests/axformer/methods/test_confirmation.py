@@ -33,15 +33,15 @@ CONFIGS = {
     "trade": make_config("paper", KNOBS | {"tolerance": 0.1}),
     "points": make_config("paper", KNOBS | {"tolerance": 0.3, "within_points": 5}),
     "int8": make_config("paper", KNOBS | {"evaluate_in": "int8", "confirm": 0.3}),
-    "folds": make_config("paper", KNOBS | {"safeguard": "folds", "safeguard_folds": 2}),
+    "folds": make_config("paper", KNOBS | {"safeguard": 2}),
 }
 ROUNDING = 1e-4
 """Relative; the pass computes parts of what a whole forward computes."""
 
 
-def run_of(config: PassConfig, shards: int = 1) -> PruningRun:
+def run_of(config: PassConfig) -> PruningRun:
     held_out = prepare(TEST, CHECKPOINT, config)
-    return PruningRun(CHECKPOINT, prepare(ROWS, CHECKPOINT, config), held_out, config, shards)
+    return PruningRun(CHECKPOINT, prepare(ROWS, CHECKPOINT, config), held_out, config)
 
 
 def timeless(trials: Sequence[Trial]) -> list[Trial]:
@@ -91,7 +91,7 @@ def test_without_it_the_end_of_the_pass_is_kept() -> None:
 
 
 def test_the_robust_preset_is_the_papers_rule_with_folds() -> None:
-    assert make_config("robust") == make_config("paper", {"safeguard": "folds"})
+    assert make_config("robust") == make_config("paper", {"safeguard": 5})
 
 
 @pytest.mark.parametrize("name", CONFIGS)
@@ -223,11 +223,3 @@ def test_resumed_equals_undisturbed(name: str, share: float) -> None:
     list(resumed.trials(replay=trials[: round(share * len(trials))]))
     assert outcome_of(resumed) == outcome_of(whole)
     assert resumed.closing_note == whole.closing_note
-
-
-def test_processes_that_share_the_rows_choose_the_same() -> None:
-    one, two = run_of(CONFIGS["paper"]), run_of(CONFIGS["paper"], shards=2)
-    verdicts = [[(trial.element, trial.verdict) for trial in run.trials()] for run in (one, two)]
-    assert verdicts[0] == verdicts[1]
-    assert one.decisions.measured.kept == two.decisions.measured.kept
-    assert one.plan == two.plan

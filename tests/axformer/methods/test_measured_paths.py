@@ -8,7 +8,7 @@ from axformer.model.compact import compact
 from axformer.plan.elements import parse
 from axformer.plan.path import Point
 from axformer.plan.plan import Plan
-from axformer.scores.scoring import score
+from axformer.scores.measured import measure
 from tests.family_cases import Case, all_cases, checkpoint_of, data_of
 from tests.tiny_families import DIMENSIONS
 
@@ -37,4 +37,4 @@ def test_measured_as_trials_equals_whole_forward_passes(case: Case) -> None:
     assert measured.kept == len(points) - 1
     for point, figures in zip(points, measured.figures, strict=True):
         small = compact(checkpoint.model, checkpoint.architecture, point.plan)
-        assert figures["test"] == pytest.approx(score(small, checkpoint.task, samples).figures, rel=1e-4, abs=1e-5)
+        assert figures["test"] == pytest.approx(measure(small, checkpoint.task, samples).figures, rel=1e-4, abs=1e-5)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from axformer.errors import PlanError
-from axformer.evaluation.plain import PlainEvaluator, predict
+from axformer.evaluation.plain import PlainEvaluator
 from axformer.evaluation.prefix import PrefixEvaluator
 from axformer.intake.checkpoint import from_memory
 from axformer.model.compact import compact
@@ -15,6 +15,7 @@ from axformer.model.operations import Operations
 from axformer.model.parameters import ParameterCount
 from axformer.plan.elements import parse
 from axformer.plan.plan import Plan
+from axformer.scores.measured import measure
 from tests.family_cases import Case, all_cases, checkpoint_of, data_of, stock_model
 from tests.shallow import kept_without, shallow
 from tests.tiny_families import DIMENSIONS, tiny_family_model, tiny_family_tokenizer
@@ -37,7 +38,7 @@ def test_compact_has_the_weights_and_the_config_of_fewer_layers(case: Case) -> N
         assert count.left(plan) == sum(parameter.numel() for parameter in expected.parameters())
         for key in ("num_hidden_layers", "layer_types", "num_hidden_groups"):
             assert getattr(small.config, key, None) == getattr(expected.config, key, None)
-        losses = [predict(model, checkpoint.task, samples).losses for model in (small, expected)]
+        losses = [measure(model, checkpoint.task, samples).losses for model in (small, expected)]
         torch.testing.assert_close(losses[0], losses[1], rtol=1e-5, atol=1e-5)
 
 

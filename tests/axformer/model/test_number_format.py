@@ -17,7 +17,7 @@ from axformer.model.compact import compact
 from axformer.model.number_format import KEPT, cast, computing_in, format_of, most_common
 from axformer.repair.finetune import Lesson, finetune
 from axformer.repair.teacher import TaskLoss
-from axformer.scores.sets import scores_of
+from axformer.scores.measured import measure_sets, scores_of
 from axformer.wire.finetuning import FinetuneSettings
 from tests.family_cases import Case, all_cases, checkpoint_of, data_of, some_plan, stock_model
 from tests.runs import open_run
@@ -96,9 +96,8 @@ def test_training_after_a_pass_computes_in_float32_and_hands_out_what_came_in(tm
     trained, plain = run._repaired, run.compact_model()
     assert trained is not None
     assert {part.dtype for part in trained.model.parameters()} == {torch.bfloat16}
-    assert trained.record.before == scores_of(
-        plain, run._checkpoint.task, {"validation": run._validation, "test": None}
-    )
+    sets = {"validation": run._validation, "test": None}
+    assert trained.record.before == scores_of(measure_sets(plain, run._checkpoint.task, sets))
     checkpoint, lessons = run._checkpoint, run._validation.samples.encoded
     whole = compact(checkpoint.model, checkpoint.architecture, run.plan)
     finetune(whole, checkpoint.tokenizer, Lesson(lessons, TaskLoss(checkpoint.task), how))

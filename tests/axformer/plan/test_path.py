@@ -1,5 +1,6 @@
 """Every acceptance of a finished pass can be handed out, and is the model that the trace speaks of."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -11,13 +12,14 @@ from axformer.cli.main import app
 from axformer.config import make_config
 from axformer.data.batches import Samples
 from axformer.data.reading import read_rows
-from axformer.evaluation.plain import PlainEvaluator, predict
+from axformer.evaluation.plain import PlainEvaluator
 from axformer.intake.checkpoint import Checkpoint, load_checkpoint
 from axformer.intake.dataset import DataSource, prepare
 from axformer.model.compact import compact
 from axformer.plan.path import Stop, file_at, read_trace_beside
 from axformer.plan.plan import Plan, PlanFile, PlanSource, read_plan_file
 from axformer.plan.trial import Trial, Verdict
+from axformer.scores.measured import measure
 from tests.runs import open_run
 
 CONFIG = make_config("paper", {"majority_fraction": 0.2, "attention_top_k": 3, "max_length": 10})
@@ -69,7 +71,7 @@ def test_each_point_is_the_removed_model_whose_loss_the_trace_tells(
         assert plan != before
         removed = compact(loaded.model, loaded.architecture, plan)
         assert masked.losses(plan).mean().item() == pytest.approx(trial.loss, rel=ROUNDING)
-        assert predict(removed, loaded.task, samples).losses.mean().item() == pytest.approx(trial.loss, rel=ROUNDING)
+        assert measure(removed, loaded.task, samples).losses.mean().item() == pytest.approx(trial.loss, rel=ROUNDING)
         assert file_at(file, Stop(trace, trial.seq - 1), loaded.dimensions).plan == before
         before = plan
 
@@ -96,9 +98,17 @@ def test_the_command_writes_the_model_of_a_point(
     done = apply(result, checkpoint, data, output, middle.seq)
     assert done.exit_code == 0, done.output
     model = load(output)
-    assert predict(model, loaded.task, samples).losses.mean().item() == pytest.approx(middle.loss, rel=ROUNDING)
+    assert measure(model, loaded.task, samples).losses.mean().item() == pytest.approx(middle.loss, rel=ROUNDING)
     stop = Stop(read_trace_beside(result), middle.seq)
     assert read_plan_file(output) == file_at(read_plan_file(result), stop, loaded.dimensions)
+
+
+def test_a_trace_with_bands_of_an_earlier_version_is_read(result: Path, tmp_path: Path) -> None:
+    trace, copy = read_trace_beside(result), tmp_path / "result"
+    shutil.copytree(result, copy)
+    lines = [json.dumps({**json.loads(trial.model_dump_json()), "loss_band": 0.01}) for trial in trace]
+    (copy / "trace.jsonl").write_text("\n".join(lines))
+    assert read_trace_beside(copy) == trace
 
 
 @pytest.mark.parametrize(

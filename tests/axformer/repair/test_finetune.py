@@ -14,11 +14,11 @@ from torch import Tensor
 import axformer.auto  # noqa: F401 - some heads build their base model by its configuration
 from axformer.data.batches import Batch
 from axformer.errors import ConfigError
-from axformer.evaluation.plain import predict
 from axformer.model.compact import compact
 from axformer.repair.finetune import Lesson, finetune
 from axformer.repair.teacher import TaskLoss
 from axformer.repair.training import check_trainable, loss_on
+from axformer.scores.measured import measure
 from axformer.surroundings import Surroundings
 from axformer.wire.finetuning import FinetuneSettings, make_settings
 from axformer.wire.steps import Step
@@ -53,7 +53,7 @@ def test_the_loss_falls_and_the_plan_stays(case: Case) -> None:
     task, samples, before = checkpoint_of(case).task, data_of(case).samples, small(case)
     after = trained(case)
     assert not after.training
-    assert predict(after, task, samples).losses.mean() < predict(before, task, samples).losses.mean()
+    assert measure(after, task, samples).losses.mean() < measure(before, task, samples).losses.mean()
     assert {name: part.shape for name, part in after.state_dict().items()} == {
         name: part.shape for name, part in before.state_dict().items()
     }

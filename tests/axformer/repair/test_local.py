@@ -5,7 +5,6 @@ import torch
 
 from axformer.evaluation.budget import cache_budget
 from axformer.evaluation.fitting import FittedEvaluator
-from axformer.evaluation.plain import predict
 from axformer.evaluation.prefix import PrefixEvaluator
 from axformer.model.compact import compact
 from axformer.plan.blocks import Block, all_blocks, blocks_of_layer
@@ -13,6 +12,7 @@ from axformer.plan.elements import neuron_group
 from axformer.plan.plan import Plan
 from axformer.repair.local import KEPT, LocalFits
 from axformer.repair.refit import apply_refit, refit_plan
+from axformer.scores.measured import measure
 from tests.axformer.repair.test_refit import CASES, cut_plan
 from tests.family_cases import Case, checkpoint_of, data_of
 from tests.tiny_families import DIMENSIONS
@@ -61,7 +61,7 @@ def test_a_trial_measures_the_model_that_is_handed_out(case: Case) -> None:
         plan = cut_plan(seed)
         small = compact(model, architecture, plan)
         apply_refit(small, architecture, plan, fits.of(plan))
-        wanted = samples.per_sample(predict(small, checkpoint.task, samples).losses)
+        wanted = measure(small, checkpoint.task, samples).losses
         torch.testing.assert_close(evaluator.losses(plan), wanted, rtol=1e-4, atol=1e-5)
         evaluator.accept(plan)
 

@@ -125,7 +125,7 @@ def test_a_block_that_is_run_alone_is_the_block_of_the_whole_model() -> None:
     model = deepcopy(checkpoint.model)
     layers = list(checkpoint.architecture.layers(model))
     for layer, plan in zip(layers, full.layers, strict=True):
-        multiply_fast(layer, plan, architecture=checkpoint.architecture, dtype=torch.float32)
+        multiply_fast(layer, plan, architecture=checkpoint.architecture)
     blockwise = Blockwise(checkpoint.model, checkpoint.architecture, samples, full)
     for block in all_blocks(len(layers)):
         alone = [x for _, x in blockwise.look()]

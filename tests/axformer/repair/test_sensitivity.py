@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from axformer.data.batches import Batch
-from axformer.evaluation.signals import Signals
 from axformer.intake.dataset import prepare
+from axformer.model.signals import Signals
 from axformer.repair.refit import matrix_of
 from axformer.repair.sensitivity import evened, sensitivities, to_outputs
 from tests.family_cases import CONFIG, Case, all_cases, checkpoint_of, data_of

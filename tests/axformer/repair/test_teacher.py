@@ -10,10 +10,10 @@ from torch.nn import functional
 
 import axformer.auto  # noqa: F401 - some heads build their base model by its configuration
 from axformer.data.batches import batched
-from axformer.evaluation.plain import predict
 from axformer.model.compact import compact
 from axformer.repair.finetune import Lesson, finetune
 from axformer.repair.teacher import Taught, for_teacher
+from axformer.scores.measured import measure
 from axformer.tasks.divergence import Divergence
 from axformer.wire.finetuning import FinetuneSettings, make_settings
 from tests.family_cases import Case, all_cases, checkpoint_of, data_of, some_plan
@@ -147,4 +147,4 @@ def test_hidden_states_come_nearer_to_the_teachers() -> None:
     with torch.no_grad():
         after = torch.stack([objective.loss(model, batch) for batch in data.samples.batches])
     assert after.mean() < before.mean()
-    assert predict(model, checkpoint.task, data.samples).losses.isfinite().all()
+    assert measure(model, checkpoint.task, data.samples).losses.isfinite().all()

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from axformer.errors import ArtifactError
-from axformer.evaluation.plain import predict
 from axformer.forms.agreement import compare_outputs
+from axformer.scores.measured import measure
 from tests.axformer.tasks.test_losses import CASES, every_case, model_of, samples_of
 from tests.tiny_models import tiny_head
 
@@ -17,11 +17,11 @@ def test_forms_are_compared_over_the_whole_data(name: str) -> None:
     made, found = compare_outputs(model, {"same": model, "other": other}, task, samples)
     assert found["same"].difference == 0
     assert found["other"].difference > 0
-    for one, predictions in ((model, made), (model, found["same"].predictions), (other, found["other"].predictions)):
-        alone = predict(one, task, samples)
-        assert torch.equal(predictions.losses, alone.losses)
-        assert len(predictions.answers) == len(alone.answers)
-        assert all(answer is not None for answer in predictions.answers)
+    for one, together in ((model, made), (model, found["same"].measured), (other, found["other"].measured)):
+        alone = measure(one, task, samples)
+        assert torch.equal(together.losses, alone.losses)
+        assert len(together.answers) == len(alone.answers)
+        assert all(answer is not None for answer in together.answers)
 
 
 def test_a_known_difference_is_found_where_it_is() -> None:

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from axformer.reporting.deploy_table import BEFORE, UNKNOWN, deployables
+from axformer.reporting.deploy_table import BEFORE, deployables
+from axformer.reporting.table import UNKNOWN
 
 
 def form(name: str, ms: float, accuracy: float, ends: tuple[float, float] | None = None, **more: Any) -> dict[str, Any]:

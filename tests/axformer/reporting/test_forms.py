@@ -29,7 +29,7 @@ from axformer.plan.plan import Plan, read_plan_file
 from axformer.plan.trial import Trial
 from axformer.reporting.card import write_card
 from axformer.reporting.card_forms import loading_of
-from axformer.reporting.measure import Outcome, make_report, score_both
+from axformer.reporting.measure import FinishedRun, make_report, measure_both
 from axformer.reporting.schema import schema_text
 from axformer.wire.report import Report
 from tests.forked import forked_interpreter
@@ -66,9 +66,9 @@ def made(result: Path, checkpoint: Path, data: Path, tmp_path_factory: pytest.Te
     )
     points = points_of(trace, whole.dimensions, PassConfig().attention_kept)
     path = path_report(points, [{} for _ in points], len(points) - 1, targets)
-    outcome = Outcome(trace, plan, load(result), [*forms, NotMade(ONNX, REASON)], targets, None, path)
-    scores = score_both(whole, outcome.model, validation, {"test": held_out})
-    report = make_report(whole, outcome, validation, {"test": held_out}, PassConfig(max_length=10), scores)
+    outcome = FinishedRun(trace, plan, load(result), [*forms, NotMade(ONNX, REASON)], targets, None, path)
+    both = measure_both(whole, outcome.model, validation, {"test": held_out})
+    report = make_report(whole, outcome, validation, {"test": held_out}, PassConfig(max_length=10), both)
     return report, write_card(report, file, whole.dimensions, loading_of(whole.task, whole.head))
 
 

@@ -7,7 +7,7 @@ from axformer.plan.elements import Dimensions
 from axformer.plan.levels import sizes_of
 from axformer.plan.plan import Plan
 from axformer.plan.trial import BlockLevels, Trial, Verdict
-from axformer.reporting.level_pictures import level_pictures
+from axformer.reporting.page import level_pictures
 from tests.axformer.drawing.test_chart import some_trial
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -22,11 +22,11 @@ from axformer.config import PassConfig, make_config
 from axformer.data.batches import Batch
 from axformer.data.reading import rows_of
 from axformer.errors import CheckpointError, InputError, PoorModelError
-from axformer.evaluation.plain import predict
 from axformer.intake.checkpoint import Checkpoint, from_memory
 from axformer.intake.dataset import DataSet, prepare
 from axformer.reporting.look import Look, look_at
 from axformer.run import PruningRun
+from axformer.scores.measured import measure
 from axformer.tasks.base import Task
 from axformer.tasks.classification import Classification
 from axformer.tasks.guess import guess_of_flags
@@ -45,7 +45,7 @@ from tests.tiny_models import (
     write_rows,
 )
 
-CONFIG = PassConfig(hard_attention=False)
+CONFIG = PassConfig(attention_top_k=None)
 
 
 def look_of(model: BertForSequenceClassification, rows: list[dict[str, Any]]) -> Look:
@@ -54,7 +54,7 @@ def look_of(model: BertForSequenceClassification, rows: list[dict[str, Any]]) ->
 
 
 def seen(checkpoint: Checkpoint, data: DataSet) -> Look:
-    return look_at(checkpoint, data, predict(checkpoint.model, checkpoint.task, data.samples))
+    return look_at(checkpoint, data, measure(checkpoint.model, checkpoint.task, data.samples))
 
 
 @pytest.mark.parametrize("order", list(permutations(range(3))))
@@ -145,7 +145,7 @@ def test_a_python_run_stops_and_goes_on_where_it_is_told_to() -> None:
     rows = answered_rows(model, 40, (1, 0))
     with pytest.raises(PoorModelError, match="worse than guessing"):
         axformer.prune(model, tiny_tokenizer(), rows, CONFIG)
-    accepted = make_config("paper", {"accept_poor_model": True, "hard_attention": False})
+    accepted = make_config("paper", {"accept_poor_model": True, "attention_top_k": None})
     assert axformer.prune(model, tiny_tokenizer(), rows, accepted).trace[0].total == 40
 
 

@@ -9,7 +9,7 @@ from transformers.pipelines import SUPPORTED_TASKS
 
 from axformer.architectures.heads import Head
 from axformer.reporting.card_forms import loading_of
-from axformer.scores.scoring import compare, score
+from axformer.scores.measured import compare, measure
 from tests.axformer.tasks.test_losses import CASES, every_case, model_of, samples_of
 from tests.tiny_models import tiny_head
 
@@ -20,7 +20,7 @@ WITHOUT_RIGHT_OR_WRONG = ("regression", "graded_classification", "masked_lm", "c
 def test_two_models_are_compared_sample_by_sample(name: str) -> None:
     task, samples = samples_of(name)
     other = tiny_head(CASES[name].auto_class, CASES[name].config(), seed=1)
-    before, after = (score(model, task, samples) for model in (model_of(name), other))
+    before, after = (measure(model, task, samples) for model in (model_of(name), other))
     assert before.figures.keys() == before.intervals.keys() == after.figures.keys() > {"loss"}
     low, high = before.intervals["loss"]
     assert low < before.figures["loss"] < high
@@ -40,19 +40,19 @@ def test_two_models_are_compared_sample_by_sample(name: str) -> None:
 def test_mcnemar_counts_the_answers_that_changed() -> None:
     task, samples = samples_of("tags")
     model = tiny_head(CASES["tags"].auto_class, CASES["tags"].config(), seed=2)
-    before = score(model, task, samples)
+    before = measure(model, task, samples)
     with torch.no_grad():  # it answers the first tag always, so it is right where the sentence has no other
         model.classifier.weight.zero_()
         model.classifier.bias.copy_(torch.tensor([1.0, 0, 0, 0, 0]))
-    after = score(model, task, samples)
+    after = measure(model, task, samples)
     test = compare(before, after).mcnemar
-    assert before.correct is not None
-    assert after.correct is not None
+    assert before.right is not None
+    assert after.right is not None
     expected = [all(tag in (0, -100) for tag in label) for label in samples.encoded.labels]
-    assert after.correct.tolist() == expected
+    assert after.right.tolist() == expected
     assert test is not None
-    assert test.gained - test.lost == int(after.correct.sum()) - int(before.correct.sum())
-    assert np.flatnonzero(~before.correct & after.correct).size == test.gained
+    assert test.gained - test.lost == int(after.right.sum()) - int(before.right.sum())
+    assert np.flatnonzero(~before.right & after.right).size == test.gained
 
 
 @every_case

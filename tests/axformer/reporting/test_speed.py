@@ -13,7 +13,7 @@ from axformer.data.batches import assemble
 from axformer.model.compact import stock_attention
 from axformer.reporting.form_reports import stock_attention_in
 from axformer.reporting.speed import PATIENCE, QUICK, THOROUGH, Effort, is_enough, measure_speed, take_turns
-from axformer.reporting.workloads import BATCHES, LENGTHS, MOST_LOGITS, Limits, limits_of, typical, workloads
+from axformer.reporting.workloads import BATCHES, LENGTHS, MOST_LOGITS, InputLimits, limits_of, typical, workloads
 from tests.axformer.tasks.test_losses import CASES, every_case, model_of, samples_of
 from tests.family_cases import Case, checkpoint_of
 from tests.tiny_models import MAX_TOKENS, tiny_tokenizer
@@ -25,7 +25,7 @@ ONCE = Effort(least=1, most=1, seconds=1.0, warm_ups=1)
 def test_every_batch_size_is_measured_with_every_length_and_with_the_data_s_own(name: str) -> None:
     _, samples = samples_of(name)
     encoded = samples.encoded
-    loads = workloads(encoded, tiny_tokenizer(), Limits(MAX_TOKENS, 0))
+    loads = workloads(encoded, tiny_tokenizer(), InputLimits(MAX_TOKENS, 0))
     assert {(load.batch, load.length) for load in loads} == {
         (batch, length) for batch in BATCHES for length in (*LENGTHS, None)
     }
@@ -49,7 +49,7 @@ def test_own_lengths_are_the_rows_of_the_data_one_after_the_other(name: str) -> 
     _, samples = samples_of(name)
     encoded, tokenizer = samples.encoded, tiny_tokenizer()
     (alone,) = [
-        load for load in workloads(encoded, tokenizer, Limits(None, 0)) if (load.batch, load.length) == (1, None)
+        load for load in workloads(encoded, tokenizer, InputLimits(None, 0)) if (load.batch, load.length) == (1, None)
     ]
     assert len(alone.batches) == min(len(encoded.labels), 30)
     for place, inputs in enumerate(alone.batches):
@@ -71,11 +71,11 @@ def test_the_untouched_model_computes_attention_as_its_users_models_do(family: s
 
 def test_what_a_model_does_not_take_is_left_out() -> None:
     _, samples = samples_of("classification")
-    short = workloads(samples.encoded, tiny_tokenizer(), Limits(64, 0))
+    short = workloads(samples.encoded, tiny_tokenizer(), InputLimits(64, 0))
     assert {load.length for load in short} == {16, 64, None}
-    made_up = workloads(samples.encoded, tiny_tokenizer(), Limits(None, 0), own=False)
+    made_up = workloads(samples.encoded, tiny_tokenizer(), InputLimits(None, 0), own=False)
     assert {load.length for load in made_up} == set(LENGTHS)
-    large = workloads(samples.encoded, tiny_tokenizer(), Limits(None, MOST_LOGITS // 128))
+    large = workloads(samples.encoded, tiny_tokenizer(), InputLimits(None, MOST_LOGITS // 128))
     assert {(load.batch, load.length) for load in large} >= {(1, 128), (8, 16)}
     assert all(load.batch * load.tokens <= 128 for load in large)
 

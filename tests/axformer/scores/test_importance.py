@@ -9,9 +9,9 @@ import torch
 
 from axformer.config import PassConfig
 from axformer.data.batches import Samples
-from axformer.evaluation.signals import Signals
 from axformer.intake.dataset import prepare
 from axformer.model.masking import masked
+from axformer.model.signals import Signals
 from axformer.plan.blocks import Block, BlockKind, all_blocks
 from axformer.plan.plan import LayerPlan, Plan
 from axformer.scores.importance import SCORES, Ranked, owners_of, scores_of

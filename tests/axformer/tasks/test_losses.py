@@ -21,7 +21,7 @@ from transformers import (
 
 from axformer.data.batches import Batch, Samples, batched
 from axformer.data.reading import rows_of
-from axformer.evaluation.plain import predict
+from axformer.scores.measured import measure
 from axformer.tasks.base import Task
 from axformer.tasks.registry import task_of
 from tests.tiny_models import (
@@ -168,13 +168,12 @@ def test_order_and_batches_do_not_change_the_losses(name: str) -> None:
     results = []
     for batch_tokens, step in [(10_000, 1), (1, 1), (60, -1)]:
         task, samples = samples_of(name, records[::step], batch_tokens)
-        predictions = predict(model, task, samples)
-        losses = samples.per_sample(predictions.losses)
+        measured = measure(model, task, samples)
+        losses = measured.losses
         assert losses.shape == (12,)
-        statistics = task.statistics(predictions.answers, samples.encoded)
-        results.append((losses.numpy()[::step], task.metrics(statistics)))
-        right = task.correct(statistics)
-        assert statistics.shape[0] == 12
+        results.append((losses.numpy()[::step], measured.figures))
+        right = measured.right
+        assert measured.table.shape[0] == 12
         assert right is None or (right.shape, right.dtype) == ((12,), np.bool_)
     for losses, metrics in results[1:]:
         np.testing.assert_allclose(losses, results[0][0], rtol=1e-5, atol=1e-6)
@@ -184,8 +183,12 @@ def test_order_and_batches_do_not_change_the_losses(name: str) -> None:
 @every_case
 def test_one_row_a_sample_is_the_identity_and_windows_average(name: str) -> None:
     task, samples = samples_of(name)
-    losses = predict(model_of(name), task, samples).losses
+    losses, model = torch.empty(len(samples.sample_of_row)), model_of(name)
+    with torch.inference_mode():
+        for batch in samples.batches:
+            losses[batch.rows] = task.losses(model(**batch.inputs), batch)
     mean = samples.per_sample(losses)
+    assert torch.equal(measure(model, task, samples).losses, mean)
     if len(losses) == len(samples):
         assert mean is losses
         return

@@ -18,7 +18,7 @@ from axformer.config import PassConfig
 from axformer.data.reading import rows_of
 from axformer.data.source import DataSource
 from axformer.errors import DataError
-from axformer.scores.scoring import score
+from axformer.scores.measured import measure
 from axformer.tasks.binary import BinaryClassification
 from axformer.tasks.class_scores import average_precision
 from axformer.tasks.graded import GradedClassification
@@ -165,7 +165,7 @@ def test_every_part_of_a_run_has_the_task_that_the_deciding_rows_settle(tmp_path
     before, test = run._repaired.record.before.test, run._others["test"]
     assert before is not None
     assert test is not None
-    after = score(run._repaired.model, run._checkpoint.task, test.samples).figures
+    after = measure(run._repaired.model, run._checkpoint.task, test.samples).figures
     assert after["loss"] < before["loss"], "it learned to say yes"
     result = run._repaired.model.config.to_dict()
     assert (result["problem_type"], result["sentence_transformers"]) == (None, SIGMOID["sentence_transformers"])

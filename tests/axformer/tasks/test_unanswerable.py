@@ -14,15 +14,14 @@ from transformers import AutoModelForQuestionAnswering
 from axformer.config import PassConfig
 from axformer.data.reading import read_rows, rows_of
 from axformer.errors import DataError
-from axformer.evaluation.plain import predict
 from axformer.intake.checkpoint import from_memory
 from axformer.intake.dataset import prepare
 from axformer.methods.confirmation import CONFIRMING
 from axformer.run import PruningRun, prune
-from axformer.tasks.question_answering import QuestionAnswering
+from axformer.scores.measured import measure
+from axformer.tasks.question_answering import QuestionAnswering, words_of
 from axformer.tasks.right_answers import right_answers
 from axformer.tasks.spans import best_span
-from axformer.tasks.squad import words_of
 from tests.axformer.tasks.test_losses import partly_answered_rows, samples_of
 from tests.axformer.tasks.test_squad import WINDOW, scores
 from tests.tiny_models import question_rows, tiny_config, tiny_head, tiny_tokenizer, write_rows
@@ -145,7 +144,7 @@ def test_answers_hold_the_logits_of_nowhere() -> None:
     model = tiny_head(AutoModelForQuestionAnswering, tiny_config())
     checkpoint = from_memory(model, tiny_tokenizer()).for_rows(rows_of(partly_answered_rows(12)))
     samples = prepare(rows_of(partly_answered_rows(12)), checkpoint, PassConfig(max_length=24)).samples
-    found = predict(checkpoint.model, checkpoint.task, samples).answers
+    found = measure(checkpoint.model, checkpoint.task, samples).answers
     with torch.inference_mode():
         for batch in samples.batches:
             output = checkpoint.model(**batch.inputs)

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy.orm import Session
 
 from axformer.analysis.advice import Given
-from axformer.analysis.inputs import Wanted
+from axformer.analysis.inputs import WantedReports
 from axformer.analyzing import carry_out, open_analysis
 from axformer.data.source import DataSource
 from axformer.wire.analysis import Analysis
@@ -52,7 +52,7 @@ def result_of(context: WorkerContext, job_id: str) -> dict[str, Any]:
     return json.loads(content_of(context, artifacts_of(context, job_id)["analysis.json"]))  # type: ignore[no-any-return]
 
 
-def of_the_library(opened: Open, wanted: Wanted) -> Analysis:
+def of_the_library(opened: Open, wanted: WantedReports) -> Analysis:
     validation, train = (str(opened.root / f"{name}.jsonl") for name in ("validation", "train"))
     given = Given(str(opened.root / "checkpoint"), validation, train)
     inputs = open_analysis(given, DataSource(validation), DataSource(train), given.checkpoint, "cpu")
@@ -89,7 +89,7 @@ def test_an_analysis_is_that_of_the_library(
     job, artifacts = watch.job(job_id), artifacts_of(context, job_id)
     assert (job.state, job.error) == (JobState.SUCCEEDED, None)
     assert set(artifacts) == {"analysis.json", "analysis.html", "ranking.jsonl", ARCHIVE_NAME}
-    made, expected = result_of(context, job_id), of_the_library(opened, Wanted())
+    made, expected = result_of(context, job_id), of_the_library(opened, WantedReports())
     assert made == job.report
     for name, report in expected.model_dump(mode="json")["reports"].items():
         theirs = made["reports"][name]

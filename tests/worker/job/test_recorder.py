@@ -25,7 +25,6 @@ def trial(seq: int, verdict: Verdict = Verdict.REJECT, loss: float = 0.5) -> Tri
         element=f"layer.{seq % 2}.ffn" if seq else None,
         loss=loss,
         loss_is_bound=False,
-        loss_band=0.0,
         helped=3 if seq else None,
         samples=10,
         total=10,

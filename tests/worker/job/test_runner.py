@@ -22,14 +22,14 @@ from axformer.intake.dataset import DataSource
 from axformer.plan.trial import Trial
 from axformer.run import PruningRun
 from axformer.wire.finetuning import make_settings
-from store.repositories.artifacts import list_artifacts
 from store.repositories.claims import claim_next
 from store.repositories.events import events_after
+from store.repositories.files import list_artifacts
 from store.repositories.steering import request_cancel, request_pause, resume_job
 from store.session import Sessions, session_scope
 from store.states import JobState
 from store.storage.storage import LocalStorage, job_folder
-from store.tables.artifacts import Artifact
+from store.tables.files import Artifact
 from store.tables.jobs import Job
 from tests.runs import open_run
 from tests.tiny_models import answered_rows, answering_model, tiny_rows, tiny_tokenizer, write_rows
@@ -106,7 +106,7 @@ def at_a_checkpoint(context: WorkerContext, job_id: str, act: Callable[[], None]
 def test_a_result_is_handed_out_in_the_forms_that_were_asked_for(
     context: WorkerContext, post: Post, watch: Watch, claim: Claim
 ) -> None:
-    job_id = post(forms=["compact", "zeroed", "onnx_int8"], knobs={"hard_attention": False, "max_length": 5})
+    job_id = post(forms=["compact", "zeroed", "onnx_int8"], knobs={"attention_top_k": None, "max_length": 5})
     run_job(context, claim(), NEVER)
     report = watch.job(job_id).report
     assert report is not None
@@ -323,7 +323,7 @@ def test_a_model_worse_than_guessing_fails_the_job_unless_it_is_accepted(
     assert "accept_poor_model=true" in error["message"]
     assert watch.trials(job_id) == []
 
-    job_id = post(**inputs, forms=["compact"], knobs={"accept_poor_model": True, "hard_attention": False})
+    job_id = post(**inputs, forms=["compact"], knobs={"accept_poor_model": True, "attention_top_k": None})
     run_job(context, claim(), NEVER)
     job = watch.job(job_id)
     assert job.state is JobState.SUCCEEDED

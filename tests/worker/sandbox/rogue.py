@@ -105,7 +105,6 @@ def trial(seq: int, /, **changes: object) -> Trial:
         "element": None if is_base else "layer.1.attention.head.0",
         "loss": 1.0,
         "loss_is_bound": False,
-        "loss_band": 0.0,
         "helped": None if is_base else 0,
         "samples": 4,
         "total": 4,

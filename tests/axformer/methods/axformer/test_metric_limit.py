@@ -8,7 +8,6 @@ import torch
 from axformer.config import PassConfig, make_config
 from axformer.data.batches import Samples
 from axformer.evaluation.plain import PlainEvaluator
-from axformer.evaluation.recording import Recording
 from axformer.intake.dataset import prepare
 from axformer.intake.parts import split_off
 from axformer.methods.axformer.algorithm import search
@@ -17,9 +16,9 @@ from axformer.model.compact import compact
 from axformer.plan.path import points_of
 from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.run import PruningRun
-from axformer.scores.confidence import first_metric
-from axformer.scores.scoring import score
+from axformer.scores.measured import Recording, measure
 from axformer.scores.within_points import POINT, is_share_right
+from axformer.wire.metrics import first_metric
 from tests.family_cases import Case, checkpoint_of, data_of
 
 TASKS = (
@@ -53,7 +52,7 @@ def metrics_along(run: PruningRun, trials: Sequence[Trial]) -> dict[int, float]:
     metrics = {}
     for point in points_of(trials, run.dimensions, run.config.attention_kept):
         small = compact(checkpoint.model, checkpoint.architecture, point.plan)
-        figures = score(small, checkpoint.task, samples).figures
+        figures = measure(small, checkpoint.task, samples).figures
         metrics[point.seq] = figures[first_metric(figures)]
     return metrics
 
@@ -86,7 +85,7 @@ def test_a_limit_that_nothing_reaches_changes_nothing(task: str) -> None:
     assert timeless(list(with_limit.trials())) == timeless(list(without.trials()))
 
 
-@pytest.mark.parametrize("more", [{}, {"precision": "guarded"}, {"evaluate_in": "int8"}], ids=str)
+@pytest.mark.parametrize("more", [{}, {"evaluate_in": "int8"}], ids=str)
 def test_resumed_equals_undisturbed(more: dict[str, object]) -> None:
     whole = list(run_of("classification", within_points=3, **more).trials())
     first = next(trial.seq for trial in whole if trial.phase is Phase.TRADE)
@@ -99,7 +98,7 @@ def test_the_fast_evaluator_decides_as_the_plain_one(threads: int) -> None:
     run = run_of("classification", within_points=3)
     checkpoint, samples = run._checkpoint, deciding(run)
     recording = Recording(checkpoint.task, samples)
-    limit = MetricLimit(checkpoint.task, samples, 3, recording)
+    limit = MetricLimit(3, recording)
     plain = PlainEvaluator(checkpoint.model, checkpoint.architecture, recording, samples)
     slow = list(search(plain, run.dimensions, run.config, parameters_left=lambda _: 0, metric_limit=limit))
     cores = torch.get_num_threads()
@@ -115,8 +114,8 @@ def test_the_fast_evaluator_decides_as_the_plain_one(threads: int) -> None:
 def test_a_task_is_tested_by_right_answers_only_where_their_share_is_its_first_metric(name: str) -> None:
     run = run_of(name)
     task, samples = run._checkpoint.task, deciding(run)
-    scored = score(run._checkpoint.model, task, samples)
-    is_share = scored.correct is not None and scored.figures[first_metric(scored.figures)] == scored.correct.mean()
+    scored = measure(run._checkpoint.model, task, samples)
+    is_share = scored.right is not None and scored.figures[first_metric(scored.figures)] == scored.right.mean()
     assert is_share_right(task.name) == is_share == (name not in ("regression", "token_classification"))
 
 
@@ -139,9 +138,3 @@ def test_rows_that_can_show_no_model_are_told_before_the_pass(points: float, tol
     assert run_of("token_classification", within_points=points).notes == [], (
         "another test is asked, of which no number of rows is known"
     )
-
-
-def test_only_a_trade_within_points_keeps_to_one_process() -> None:
-    assert PassConfig(tolerance=0.1).one_process is None
-    assert PassConfig(within_points=1, confirm=0.3).one_process is None
-    assert PassConfig(tolerance=0.1, within_points=1, confirm=0.3).one_process == "tolerance and within_points"

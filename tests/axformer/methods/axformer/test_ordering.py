@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from axformer.config import Order, PassConfig, make_config
+from axformer.config import Order, PassConfig, PublishedConfig, make_config
 from axformer.errors import ConfigError, PlanError
 from axformer.methods.axformer.ordering import block_order, inspection_order
 from axformer.plan.blocks import Block, BlockKind
@@ -34,10 +34,10 @@ def test_the_default_goes_from_top_to_bottom_ffn_first(layers: int) -> None:
 
 
 def test_table_seven_changes_the_order_of_linguistic_acceptability_alone() -> None:
-    named = block_order(dimensions(6), PassConfig(task_name="linguistic_acceptability"))
+    named = block_order(dimensions(6), PassConfig(order=Order.LINGUISTIC_ACCEPTABILITY))
     assert [block.layer for block in named[::2]] == [5, 4, 1, 0, 3, 2]
     assert named == block_order(dimensions(6), PassConfig(order=Order.TOP_BOTTOM_MIDDLE))
-    assert block_order(dimensions(6), PassConfig(task_name="entailment")) == block_order(dimensions(6), PassConfig())
+    assert block_order(dimensions(6), PassConfig(order=Order.ENTAILMENT)) == block_order(dimensions(6), PassConfig())
 
 
 def test_a_random_order_is_its_seed() -> None:
@@ -46,24 +46,24 @@ def test_a_random_order_is_its_seed() -> None:
 
 
 def test_an_explicit_order_is_taken_as_it_stands() -> None:
-    config = make_config("paper", {"order": "explicit", "explicit_order": ["layer.0.attention", "layer.5.ffn"]})
+    config = make_config("published", {"order": "explicit", "explicit_order": ["layer.0.attention", "layer.5.ffn"]})
     assert block_order(dimensions(6), config) == [attention(0), ffn(5)]
 
 
 @pytest.mark.parametrize("id", ["layer.6.ffn", "layer.0.attention.head.1", "layer.0"])
 def test_an_explicit_order_names_blocks_of_the_model(id: str) -> None:
-    config = make_config("paper", {"order": "explicit", "explicit_order": [id]})
+    config = make_config("published", {"order": "explicit", "explicit_order": [id]})
     with pytest.raises(ConfigError, match=f"explicit_order names '{id}'"):
         block_order(dimensions(6), config)
 
 
 def test_an_explicit_order_holds_ids() -> None:
     with pytest.raises(PlanError, match="'top' is not an element id"):
-        block_order(dimensions(6), make_config("paper", {"order": "explicit", "explicit_order": ["top"]}))
+        block_order(dimensions(6), make_config("published", {"order": "explicit", "explicit_order": ["top"]}))
 
 
 def test_layers_first_inspects_each_layer_once_in_the_order_of_its_blocks() -> None:
-    elements = inspection_order(dimensions(3), PassConfig(inspect_layers_first=True))
+    elements = inspection_order(dimensions(3), PublishedConfig(inspect_layers_first=True))
     assert [element.id for element in elements] == ["layer.2", "layer.1", "layer.0"]
 
 
@@ -93,7 +93,7 @@ def test_groups_by_importance_hold_every_neuron_once_the_least_important_first()
     assert tried
 
 
-@pytest.mark.parametrize("other", [{"refit": True}, {"neuron_search": "bisect"}])
+@pytest.mark.parametrize("other", [{"repair": "refit"}, {"neuron_search": "bisect"}])
 def test_ranked_groups_exclude_what_groups_otherwise(other: dict[str, object]) -> None:
     with pytest.raises(ConfigError, match="neuron_groups=ranked"):
-        make_config("paper", {"neuron_groups": "ranked", **other})
+        make_config("published", {"neuron_groups": "ranked", **other})

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from axformer.config import PassConfig, Safeguard, make_config
+from axformer.config import PassConfig, config_of, make_config
 from axformer.data.reading import rows_of
 from axformer.errors import ConfigError
 from axformer.evaluation.plain import PlainEvaluator
@@ -32,11 +32,11 @@ CHECKPOINT = from_memory(tiny_model(), tiny_tokenizer())
 ROWS = rows_of(tiny_rows(30, pairs=True))
 LOOSE = {"majority_fraction": 0.2, "neuron_group_size": 12, "attention_top_k": 3}
 GUARDED: list[dict[str, object]] = [
-    {"safeguard": "folds", "safeguard_folds": 3, "seed": 2},
-    {"safeguard": "folds", "safeguard_folds": 10},
-    {"safeguard": "folds", "safeguard_folds": 2, "helped_reference": "original", "ties_help": True},
+    {"safeguard": 3, "seed": 2},
+    {"safeguard": 10},
+    {"safeguard": 2, "helped_reference": "original", "ties_help": True},
 ]
-configs = st.sampled_from([make_config("paper", LOOSE | knobs) for knobs in GUARDED])
+configs = st.sampled_from([config_of(LOOSE | knobs, has_variant=True) for knobs in GUARDED])
 
 
 def run_of(config: PassConfig) -> PruningRun:
@@ -81,19 +81,16 @@ def test_resumed_equals_undisturbed(config: PassConfig, share: float) -> None:
 
 
 @pytest.mark.parametrize("knobs", GUARDED)
-@pytest.mark.parametrize("precision", ["float32", "guarded"])
-def test_what_is_stopped_early_or_screened_is_decided_as_when_measured_to_the_end(
-    knobs: dict[str, object], precision: str
-) -> None:
-    config = make_config("paper", LOOSE | knobs)
-    early = trials_of(config.model_copy(update={"precision": precision}))
+def test_what_is_stopped_early_is_decided_as_when_measured_to_the_end(knobs: dict[str, object]) -> None:
+    config = config_of(LOOSE | knobs, has_variant=True)
+    early = trials_of(config)
     full = trials_of(config.model_copy(update={"early_decision": False}))
     assert [(trial.element, trial.verdict) for trial in early] == [(trial.element, trial.verdict) for trial in full]
 
 
 @pytest.mark.parametrize("knobs", GUARDED)
 def test_a_safeguard_refuses_what_has_no_gain_to_show_and_nothing_else(knobs: dict[str, object]) -> None:
-    config = make_config("paper", LOOSE | knobs)
+    config = config_of(LOOSE | knobs, has_variant=True)
     run = run_of(config)
     is_safe = safeguard_of(config, len(ROWS))
     assert is_safe is not None
@@ -103,7 +100,7 @@ def test_a_safeguard_refuses_what_has_no_gain_to_show_and_nothing_else(knobs: di
     plans = [plan_of(trials[:place], run.dimensions, config) for place in (0, *(place + 1 for place in accepted))]
     losses = [plain.losses(plan).double() for plan in plans]
     assert all(is_safe(before - after) for before, after in itertools.pairwise(losses))
-    off = config.model_copy(update={"safeguard": Safeguard.NONE})
+    off = config.model_copy(update={"safeguard": None})
     unguarded = list(search(plain_of(config), run.dimensions, off, parameters_left=lambda _: 0))
     refused = next(
         ((one, other) for one, other in zip(trials, unguarded, strict=False) if one.verdict is not other.verdict), None
@@ -118,7 +115,7 @@ def test_a_safeguard_refuses_what_has_no_gain_to_show_and_nothing_else(knobs: di
 
 def test_the_trace_tells_what_a_safeguard_alone_refused() -> None:
     told = 0
-    for config in (make_config("paper", LOOSE | knobs) for knobs in GUARDED):
+    for config in (config_of(LOOSE | knobs, has_variant=True) for knobs in GUARDED):
         plain = plain_of(config)
         is_safe = safeguard_of(config, len(ROWS))
         assert is_safe is not None
@@ -131,35 +128,33 @@ def test_the_trace_tells_what_a_safeguard_alone_refused() -> None:
                 assert not is_safe(plain.losses(before).double() - plain.losses(after).double())
                 accepted = trial.model_copy(update={"verdict": Verdict.ACCEPT})
                 assert not was_refused(accepted, config)
-                assert not was_refused(trial, config.model_copy(update={"safeguard": Safeguard.NONE}))
+                assert not was_refused(trial, config.model_copy(update={"safeguard": None}))
                 told += 1
     assert told, "these passes are meant to refuse something"
 
 
 def test_some_folds_accept_and_more_refuse_here() -> None:
     few, many, none = (
-        sum(trial.verdict is Verdict.ACCEPT for trial in trials_of(make_config("paper", LOOSE | knobs)))
-        for knobs in (GUARDED[0], GUARDED[1], {"safeguard": "none"})
+        sum(trial.verdict is Verdict.ACCEPT for trial in trials_of(config_of(LOOSE | knobs, has_variant=True)))
+        for knobs in (GUARDED[0], GUARDED[1], {"safeguard": None})
     )
     assert many < few <= none
 
 
 def test_samples_that_did_not_change_are_no_gain() -> None:
     unchanged = torch.zeros(20, dtype=torch.float64)
-    is_safe = safeguard_of(make_config("paper", GUARDED[0]), len(unchanged))
+    is_safe = safeguard_of(config_of(GUARDED[0], has_variant=True), len(unchanged))
     assert is_safe is not None
     assert not is_safe(unchanged)
 
 
-def test_none_leaves_every_verdict_as_it_is() -> None:
-    knobs = LOOSE | {"safeguard": "none", "safeguard_folds": 7}
-    assert timeless(trials_of(make_config("paper", knobs))) == timeless(trials_of(make_config("paper", LOOSE)))
-    assert make_config("paper").safeguard is make_config("published").safeguard is Safeguard.NONE
+def test_the_paper_and_its_authors_have_none() -> None:
+    assert make_config("paper").safeguard is make_config("published").safeguard is None
 
 
 def test_more_folds_than_samples_are_refused() -> None:
-    config = make_config("paper", {"safeguard": "folds", "safeguard_folds": 31})
+    config = make_config("paper", {"safeguard": 31})
     run = run_of(config)
     plain = plain_of(config)
-    with pytest.raises(ConfigError, match="safeguard_folds=31 is more than the 30 validation samples"):
+    with pytest.raises(ConfigError, match="safeguard=31 is more than the 30 validation samples"):
         next(search(plain, run.dimensions, config, parameters_left=lambda _: 0))

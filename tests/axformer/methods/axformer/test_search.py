@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from axformer.config import PassConfig, make_config
+from axformer.config import PassConfig, config_of, make_config
 from axformer.data.reading import rows_of
 from axformer.errors import CheckpointError, PlanError
 from axformer.evaluation.plain import PlainEvaluator
@@ -34,7 +34,7 @@ KNOBS: list[dict[str, object]] = [
     {"helped_reference": "original", "ties_help": True, "attention_top_k": 3},
     {"inspect_layers_first": True, "majority_fraction": 0.3},
     {"order": "random", "seed": 4, "coarse_margin": 0.99, "refine_margin": 2.0, "majority_fraction": 0.2},
-    {"hard_attention": False, "neuron_group_size": 20, "order": "bottom-top-middle"},
+    {"attention_top_k": None, "neuron_group_size": 20, "order": "bottom-top-middle"},
     {"neuron_search": "bisect", "neuron_group_size": 8, "refine_margin": 1.01, "majority_fraction": 0.3},
     {"helped_reference": "original", "majority_fraction": 0.0, "coarse_margin": 0.95},
     {"target_size": 0.9, "majority_fraction": 0.3},
@@ -42,9 +42,9 @@ KNOBS: list[dict[str, object]] = [
     {"target_size": 0.8, "target_speedup": 1.1, "tolerance": 0.5, "majority_fraction": 0.1},
     {"tolerance": 0.1, "attention_top_k": 3},
     {"tolerance": 0.02, "neuron_search": "bisect", "majority_fraction": 0.3, "helped_reference": "original"},
-    {"tolerance": 0.3, "inspect_layers_first": True, "target_size": 0.7, "safeguard": "folds", "safeguard_folds": 2},
+    {"tolerance": 0.3, "inspect_layers_first": True, "target_size": 0.7, "safeguard": 2},
 ]
-configs = st.sampled_from([make_config("paper", knobs) for knobs in KNOBS])
+configs = st.sampled_from([config_of(knobs, has_variant=True) for knobs in KNOBS])
 
 
 def run_of(config: PassConfig) -> PruningRun:
@@ -165,7 +165,8 @@ def test_progress_reaches_what_is_known(config: PassConfig) -> None:
     "knobs", [{}, {"inspect_layers_first": True}, {"neuron_search": "bisect"}, {"order": "random"}]
 )
 def test_a_pass_that_refines_all_makes_the_longest_trace(knobs: dict[str, object]) -> None:
-    config = make_config("paper", {"refine_margin": 100.0, "majority_fraction": 0.99, "neuron_group_size": 10, **knobs})
+    usual = {"refine_margin": 100.0, "majority_fraction": 0.99, "neuron_group_size": 10}
+    config = config_of(usual | knobs, has_variant=True)
     assert len(trials_of(config)) == PassMeter(finished(config).dimensions, config).longest
 
 
@@ -212,13 +213,14 @@ def test_a_trade_comes_after_the_gains_and_stays_within_its_tolerance(tolerance:
 
 def test_a_stored_trace_of_another_pass_is_refused() -> None:
     trials = trials_of(PassConfig())
-    other = run_of(make_config("paper", {"hard_attention": False}))
+    other = run_of(make_config("paper", {"attention_top_k": None}))
     with pytest.raises(PlanError, match=r"its trial 1 is layer\.0\.hard_attention, not layer\.2\.ffn"):
         list(other.trials(replay=trials))
 
 
 def test_whole_layers_come_before_their_blocks() -> None:
-    config = make_config("paper", {"inspect_layers_first": True, "hard_attention": False, "refine_margin": 50.0})
+    knobs = {"inspect_layers_first": True, "attention_top_k": None, "refine_margin": 50.0}
+    config = config_of(knobs, has_variant=True)
     trials = list(run_of(config).trials())
     tops = [trial for trial in trials if trial.phase is Phase.LAYER]
     assert [trial.element for trial in tops] == ["layer.2", "layer.1", "layer.0"]

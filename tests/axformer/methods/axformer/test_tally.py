@@ -1,12 +1,10 @@
 """What is known of a trial while its samples come in never contradicts what is known in the end."""
 
-import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from axformer.evaluation.base import Part
-from axformer.evaluation.guard import Guard
 from axformer.methods.axformer.acceptance import Rule, decided, verdict_of
 from axformer.methods.axformer.tally import Tally
 from axformer.plan.trial import Verdict
@@ -48,37 +46,3 @@ def test_half_the_samples_not_helped_decide() -> None:
     assert decided(tally.bounds, rule) is None
     tally.add(Part(torch.arange(4, 5), torch.full((1,), 1.01)))
     assert decided(tally.bounds, rule) is Verdict.REJECT
-
-
-@given(seeds, st.integers(50, 400), st.floats(0.0001, 0.05), st.floats(-0.01, 0.01))
-def test_the_guard_covers_errors_like_those_measured(seed: int, size: int, spread: float, bias: float) -> None:
-    """Errors grow with the loss, and a fifth of the losses do not change at all."""
-    losses, reference = losses_of(seed, size)
-    calibrated, _ = losses_of(seed + 1, 500)
-    guard = Guard.measured(in_low_precision(calibrated, spread, bias, seed), calibrated)
-    low = in_low_precision(losses, spread, bias, seed + 2)
-    tally = Tally(size, reference, ties_help=False, guard=guard)
-    for places in torch.arange(size).split(64):
-        tally.add(Part(places, low[places]))
-        seen = torch.arange(tally.seen)
-        least, most = tally.bounds.helped
-        assert least <= (losses < reference)[seen].sum() <= most + size - tally.seen
-    lowest, highest = tally.bounds.loss
-    assert lowest <= losses.mean() <= highest
-
-
-def in_low_precision(losses: torch.Tensor, spread: float, bias: float, seed: int) -> torch.Tensor:
-    noise = torch.randn(len(losses), generator=torch.Generator().manual_seed(seed))
-    return losses + (bias + spread * noise) * (0.1 + losses)
-
-
-def test_an_error_that_is_no_number_lets_low_precision_decide_nothing() -> None:
-    guard = Guard.measured(torch.tensor([0.1, float("nan")]), torch.tensor([0.1, 0.1]))
-    tally = Tally(4, torch.ones(4), ties_help=False, guard=guard)
-    tally.add(Part(torch.arange(4), torch.full((4,), 50.0)))
-    assert decided(tally.bounds, Rule(1.0, 2)) is None
-
-
-def test_losses_that_are_all_alike_are_one_range() -> None:
-    guard = Guard.measured(torch.full((200,), 0.5), torch.full((200,), 0.4))
-    assert guard.spread_of(torch.tensor([0.0, 0.5, 9.0])).tolist() == pytest.approx([0.1] * 3)

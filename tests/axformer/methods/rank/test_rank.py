@@ -20,7 +20,7 @@ from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial, Verdict
 from axformer.run import PruningRun
 from axformer.scores.importance import SCORES, Ranked, ScoreUnits
-from axformer.scores.scoring import score as score_of_model
+from axformer.scores.measured import measure
 from tests.axformer.methods.test_any_method import CHECKPOINT, run_of, timeless
 from tests.family_cases import Case, checkpoint_of, data_of
 from tests.tiny_models import tiny_model, tiny_rows, tiny_tokenizer
@@ -140,7 +140,7 @@ def test_language_models_are_judged_by_recall_at_1(relative: float) -> None:
 
     def recall(plan: Plan) -> float:
         small = compact(checkpoint.model, checkpoint.architecture, plan)
-        return score_of_model(small, checkpoint.task, data.samples).figures["accuracy"]
+        return measure(small, checkpoint.task, data.samples).figures["accuracy"]
 
     assert recall(Plan.full(checkpoint.dimensions)) == 1.0
     for trial in steps:
