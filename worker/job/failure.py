@@ -11,9 +11,10 @@ from typing import Any
 import structlog
 
 from axformer.errors import ArtifactError, CheckpointError, ConfigError, DataError, InputError
+from axformer.wire.run import DATA
 from store.errors import StorageFullError
 from worker.fetching.errors import FetchError, SourceTooSlow, SourceUnavailable
-from worker.job.inputs import Inputs, InputsChangedError
+from worker.job.inputs import InputsChangedError, JobInputs
 from worker.sandbox.errors import ProcessMisbehavedError, WorkFailedError
 
 _LOG = structlog.get_logger(__name__)
@@ -31,10 +32,8 @@ _FIELDS = {
     **{
         f"--{name}": name
         for name in (
+            *DATA,
             "columns",
-            "test",
-            "calibrate",
-            "train",
             "finetune",
             "head",
             "forms",
@@ -77,7 +76,7 @@ class RefusedInputError(Exception):
 
 
 @contextmanager
-def with_original_uris(inputs: Inputs) -> Iterator[None]:
+def with_original_uris(inputs: JobInputs) -> Iterator[None]:
     """In the library's refusals, replace local paths by the owner's URIs and command line options by fields of the job.
 
     Raises:
@@ -157,7 +156,7 @@ def _unforeseen(error: Exception) -> Failure:
     return Failure(INTERNAL_ERROR, message, retryable=True)
 
 
-def _original_names(inputs: Inputs) -> Mapping[str, tuple[str, str]]:
+def _original_names(inputs: JobInputs) -> Mapping[str, tuple[str, str]]:
     """For each local path the part of the job that it is, and what the owner calls it."""
     return {str(path): (part, inputs.names[part]) for part, path in inputs.paths.items()}
 
