@@ -25,7 +25,6 @@ from axformer.cli.watch import follow
 from axformer.cli.words import place
 from axformer.client import Client, Job, Upload
 from axformer.client.packing import sendable
-from axformer.client.references import is_reference
 from axformer.errors import ConfigError, DataError
 
 NameOption = Annotated[str | None, typer.Option(help="A name for people; by default the checkpoint's own name.")]
@@ -139,7 +138,7 @@ def _referring(client: Client) -> Callable[[str], str | Upload]:
 
     @cache
     def reference(text: str) -> str | Upload:
-        if is_reference(text):
+        if "://" in text or text.startswith("upload:"):
             return text
         path = Path(text)
         if not path.exists():
