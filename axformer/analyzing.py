@@ -28,7 +28,7 @@ from axformer.reporting.environment import describe
 from axformer.reporting.form_reports import summary
 from axformer.surroundings import Surroundings
 from axformer.wire.analysis import Analysis, HeadsReport, Reports
-from axformer.wire.names import shown_name
+from axformer.wire.references import shown_name
 
 ANALYSIS_FILE = "analysis.json"
 RANKING_FILE = "ranking.jsonl"

@@ -7,11 +7,11 @@ from api.services.estimates import WaitingTime
 from api.services.queue import Place, Queue
 from api.services.steering import BulkOutcome
 from axformer.wire.analysis import AnalysisAsked
+from axformer.wire.base import PageRead
 from axformer.wire.bulk import BulkErrorRead, BulkItemRead, BulkRead
 from axformer.wire.handovers import HandoverRead
 from axformer.wire.jobs import JobErrorRead, JobLinks, JobRead, ProgressRead, ReportRead
 from axformer.wire.kinds import JobKind
-from axformer.wire.page import PageRead
 from axformer.wire.queue import PlaceRead, QueuedJobRead, QueueRead, WorkersRead
 from axformer.wire.webhooks import Webhook
 from store.errors import IllegalTransitionError

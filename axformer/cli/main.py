@@ -93,10 +93,10 @@ _EXAMPLES: dict[str, tuple[str, ...]] = {
 }
 """The end of each command's help. A test parses them."""
 _MODULES = {
-    **dict.fromkeys(("cancel", "pause", "resume", "retry"), "steer"),
+    **dict.fromkeys(("cancel", "pause", "resume", "retry", "deliver"), "steer"),
     **dict.fromkeys(("apply", "export"), "forms"),
     **dict.fromkeys(("certify", "disagree"), "two_models"),
-    **{"queue": "jobs", "trace": "download", "login": "keys", "submit-analysis": "submit"},
+    **{"queue": "jobs", "trace": "download", "login": "keys", "submit-analysis": "submit", "upload": "submit"},
 }
 """The modules that are not named like their command."""
 

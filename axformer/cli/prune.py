@@ -9,14 +9,6 @@ import typer
 from rich.console import Console
 
 from axformer.cli import options
-from axformer.cli.deploying import (
-    exit_if_missed,
-    show_beyond,
-    show_certificate,
-    show_deployables,
-    show_loading,
-    show_target,
-)
 from axformer.cli.failing import failing
 from axformer.cli.libraries import ready
 from axformer.wire.run import SettledRun
@@ -41,6 +33,8 @@ def prune(
         print(json.dumps(report, indent=1))  # noqa: T201 - this is what was asked for
     else:
         _tell(console, report, output)
+    from axformer.cli.deploying import exit_if_missed
+
     exit_if_missed(report)
 
 
@@ -77,6 +71,7 @@ def _carry_out(console: Console, settled: SettledRun, output: Path, device: str)
 
 
 def _tell(console: Console, report: dict[str, Any], output: Path) -> None:
+    from axformer.cli.deploying import show_beyond, show_certificate, show_deployables, show_loading, show_target
     from axformer.cli.display import closing_table, finding_line, fit_line
 
     show_target(console, report)

@@ -1,4 +1,4 @@
-"""``axformer submit`` and ``submit-analysis``: run on the service what ``axformer prune`` and ``analyze`` run locally."""
+"""``axformer submit``, ``submit-analysis`` and ``upload``: run on the service what ``prune`` and ``analyze`` run locally."""
 
 import re
 from collections.abc import Callable
@@ -18,9 +18,8 @@ from axformer.cli.analyze import (
     RowsOption,
     reports_of,
 )
-from axformer.cli.deliver import DeliverOption, deliver_token
-from axformer.cli.remote import HubTokenOption, JsonOption, hub_token_of, notes, output, print_json, service
-from axformer.cli.upload import sent
+from axformer.cli.remote import HubTokenOption, JsonOption, bar, hub_token_of, notes, output, print_json, service
+from axformer.cli.steer import DeliverOption, deliver_token
 from axformer.cli.watch import follow
 from axformer.cli.words import place
 from axformer.client import Client, Job, Upload
@@ -143,7 +142,7 @@ def _referring(client: Client) -> Callable[[str], str | Upload]:
         path = Path(text)
         if not path.exists():
             raise DataError(f"'{text}' does not exist here; give a path, or a reference such as hf://organisation/name")
-        return sent(client, path)
+        return _sent(client, path)
 
     return reference
 
@@ -152,3 +151,27 @@ def _name_of(checkpoint: str) -> str:
     """The checkpoint's own name: the last part of its path or reference, without a query, which may hold a signature."""
     bare = re.split(r"[?#]", checkpoint, maxsplit=1)[0] if "://" in checkpoint else checkpoint
     return sendable(bare.rstrip("/").rpartition("/")[2] or bare)
+
+
+def upload(
+    path: Annotated[Path, typer.Argument(help="A data file, an archive, or the directory of a checkpoint.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Upload a file or a checkpoint's directory, and print its reference for jobs."""
+    with service() as client:
+        stored = _sent(client, path)
+    if as_json:
+        print_json(stored)
+    else:
+        output().print(stored.uri, soft_wrap=True)
+
+
+def _sent(client: Client, path: Path) -> Upload:
+    """Send a file or a directory, with a progress bar on terminals."""
+    size = sum(one.stat().st_size for one in path.iterdir() if one.is_file()) if path.is_dir() else _size(path)
+    with bar(notes(), f"Sending {path.name or path}", size) as on_progress:
+        return client.upload(path, on_progress)
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0

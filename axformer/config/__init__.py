@@ -105,18 +105,6 @@ def usual_preset(knobs: Mapping[str, Any]) -> Preset:
     return next((name for name, chosen in PRESETS.items() if chosen.get("method") == method), Preset.PAPER)
 
 
-def make_pass_config(preset: str = Preset.PAPER, knobs: Mapping[str, Any] | None = None) -> PassConfig:
-    """Make the config of a pass of Algorithm 1.
-
-    Raises:
-        ConfigError: as for :func:`make_config`, or the method is another one.
-    """
-    config = make_config(preset, knobs)
-    if not isinstance(config, PassConfig):
-        raise ConfigError(f"method={config.method} is not a pass of Algorithm 1, which is asked for here")
-    return config
-
-
 def _check_method(method: Any) -> None:
     if not isinstance(method, str) or method not in METHODS:
         raise ConfigError(f"method {method!r} is unknown; {or_all(method, METHODS)}")

@@ -10,7 +10,7 @@ import json
 import re
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, StringConstraints, ValidationInfo
 from pydantic_core import CoreSchema
@@ -21,6 +21,8 @@ from pydantic_core.core_schema import (
 )
 
 Shape = TypeVar("Shape", bound=BaseModel)
+Item = TypeVar("Item")
+Cursor = TypeVar("Cursor", int, str)
 
 _NO_CONTROL_CHARACTERS = r"^[^\x00-\x1f\x7f]*$"  # the database stores no zero bytes, and a log line must stay a line
 _HALVES = re.compile("[\ud800-\udfff]")
@@ -71,6 +73,16 @@ class Schema(BaseModel):
     """Base class of everything that is read and written over HTTP."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class PageRead(Schema, Generic[Item, Cursor]):
+    """Some items in order. Ask with ``after=next`` for those that follow, also for those added in the meantime."""
+
+    data: list[Item]
+    has_more: bool
+    """Whether more follow right now."""
+    next: Cursor | None
+    """The ``after`` of the next page; null where nothing has been seen yet."""
 
 
 _CLIENT = object()
