@@ -49,11 +49,7 @@ def download(
 
 
 def _files(client: Client, job_id: str) -> list[Artifact]:
-    """The job's files.
-
-    Raises:
-        NoFilesError: it has none.
-    """
+    """The job's files; without any, an error says why."""
     artifacts = client.artifacts(job_id)
     if not artifacts:
         job = client.job(job_id)

@@ -45,11 +45,7 @@ def _orders(
 
 
 def _prune(order: str, directory: Path, given: list[str]) -> None:
-    """Make a run as ``axformer prune`` does; one that misses its target is a result, too.
-
-    Raises:
-        Exit: it has failed.
-    """
+    """Make a run as ``axformer prune`` does; one that misses its target is a result, too."""
     from axformer.cli.main import app
 
     screen().print(f"order {order}", style="bold")

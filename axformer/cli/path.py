@@ -88,11 +88,7 @@ def _of_result(report: Path) -> PassPath:
 def _show_chosen(
     source: str, path: Sequence[PathPoint], within: float | None, speedup: float | None, *, as_json: bool
 ) -> None:
-    """Print the model to take for a wish.
-
-    Raises:
-        Exit: no model fulfils it.
-    """
+    """Print the model to take for a wish, and end with an exit code of its own if no model fulfils it."""
     costs = costs_of(path)[0]
     model = costs.within(within) if within is not None else costs.at_least(speedup or 1.0)
     is_missed = model is None or (speedup is not None and model.times < speedup)

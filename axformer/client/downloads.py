@@ -120,11 +120,7 @@ def _go_on(connection: Connection, path: str, artifact: Artifact, part: Path, re
 
 
 def _target(directory: Path, name: str) -> Path:
-    """The path for a file of this name.
-
-    Raises:
-        TransferError: the path is outside of the directory, or among its parts.
-    """
+    """The path for a file of this name, which must lie in the directory and not among its parts."""
     path = PurePosixPath(name)
     if (
         path.is_absolute()

@@ -136,11 +136,7 @@ def config_of(knobs: Mapping[str, Any], *, has_variant: bool = False) -> RunConf
 
 
 def _without_variant(knobs: Mapping[str, Any]) -> dict[str, Any]:
-    """The knobs without those that only the preset ``published`` has.
-
-    Raises:
-        ConfigError: one has another value than in other presets.
-    """
+    """The knobs without those that only the preset ``published`` has; these must have the values that other presets have."""
     others = PaperVariant().model_dump(mode="json")
     for name in PUBLISHED_ONLY & knobs.keys():
         value = list(knobs[name]) if isinstance(knobs[name], tuple) else knobs[name]
