@@ -12,7 +12,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any, Generic, TypeVar
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, StringConstraints, ValidationInfo
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    GetCoreSchemaHandler,
+    SecretStr,
+    StringConstraints,
+    ValidationInfo,
+)
 from pydantic_core import CoreSchema
 from pydantic_core.core_schema import (
     ValidatorFunctionWrapHandler,
@@ -36,6 +44,17 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=NAME_LENGTH, pa
 Uri = Annotated[str, StringConstraints(min_length=1, max_length=URI_LENGTH, pattern=_NO_CONTROL_CHARACTERS)]
 LabelKey = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,62}$")]
 LabelValue = Annotated[str, StringConstraints(max_length=LABEL_LENGTH, pattern=_NO_CONTROL_CHARACTERS)]
+
+
+def printable(most: int) -> AfterValidator:
+    """Checks that a secret has at most so many printable characters of ASCII, as a header allows."""
+
+    def check(token: SecretStr) -> SecretStr:
+        if re.fullmatch(f"[!-~]{{1,{most}}}", token.get_secret_value()) is None:
+            raise ValueError(f"is not a token: at most {most} letters, digits and signs of ASCII, without spaces")
+        return token
+
+    return AfterValidator(check)
 
 
 def storable(value: Any) -> Any:

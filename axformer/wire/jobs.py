@@ -1,13 +1,12 @@
 """Jobs as clients post them and as the API shows them."""
 
-import re
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, ConfigDict, Field, SecretStr
+from pydantic import ConfigDict, Field, SecretStr
 
 from axformer.wire.analysis import AnalysisAsked, FindingRead
-from axformer.wire.base import LABEL_COUNT, LabelKey, LabelValue, Name, Schema
+from axformer.wire.base import LABEL_COUNT, LabelKey, LabelValue, Name, Schema, printable
 from axformer.wire.devices import Device, DeviceWord
 from axformer.wire.handovers import DeliverTo, HandoverRead
 from axformer.wire.kinds import JobKind, KindWord
@@ -19,18 +18,8 @@ from axformer.wire.steps import Step
 from axformer.wire.webhooks import Webhook
 
 PRIORITY_MOST = 100
-_TOKEN_LENGTH = 500
-"""Characters; those of Hugging Face have 37."""
-
-
-def _for_header(token: SecretStr) -> SecretStr:
-    if re.fullmatch(f"[!-~]{{1,{_TOKEN_LENGTH}}}", token.get_secret_value()) is None:
-        raise ValueError(f"is not a token: at most {_TOKEN_LENGTH} letters, digits and signs of ASCII, without spaces")
-    return token
-
-
-HubToken = Annotated[SecretStr, AfterValidator(_for_header)]
-"""Printable ASCII characters that are allowed in a header."""
+HubToken = Annotated[SecretStr, printable(500)]
+"""Tokens of Hugging Face have 37 characters."""
 
 
 class Posted(Schema):

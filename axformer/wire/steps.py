@@ -93,13 +93,6 @@ class Counter:
     def __init__(
         self, name: StepName, known: int, on_step: OnStep = ignore, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """
-        Args:
-            name: what is done.
-            known: number of parts.
-            on_step: takes the reports.
-            clock: seconds since any fixed start.
-        """
         self._name, self._known, self._on_step, self._clock = name, max(known, 1), on_step, clock
         self._began = clock()
         self._done = 0

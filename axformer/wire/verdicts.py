@@ -6,7 +6,7 @@ from typing import Literal
 from axformer.wire.base import Schema
 
 
-class Judgement(StrEnum):
+class FindingVerdict(StrEnum):
     """Whether the finished model is better, judged on data that did not decide."""
 
     GAIN = "gain"
@@ -22,7 +22,7 @@ class Finding(Schema):
 
     data: Literal["test", "confirming"] | None
     """The data it was measured on: held-out data, or else the rows that confirmed; null if there were none."""
-    verdict: Judgement
+    verdict: FindingVerdict
     """`loss` where the 95 % interval of the loss's change lies above 0, or more answers became wrong than right (McNemar's p at
     most 0.05), or the first metric, where it is another than the share of right answers, became worse by its whole interval;
     but `within_limit` where a smaller model was asked for within some points of the metric, and the metric fell by no more than
