@@ -11,7 +11,7 @@ from fastapi import Depends, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer, SecurityScopes
 from sqlalchemy.orm import Session
 
-from api.middleware.rate_limit_headers import tell_rate
+from api.middleware.headers import tell_rate
 from api.resources import Resources
 from api.services import access
 from axformer.wire.scopes import Scope

@@ -7,7 +7,7 @@ ApiError
 ├── NotFoundError            404  there is no such thing, or it is another team's
 ├── NotAcceptableError       406  the format asked for does not exist
 ├── ConflictError            409  the thing is in a state that does not allow it
-├── TooLargeError            413  more bytes than allowed
+├── BodyTooLargeError            413  more bytes than allowed
 ├── UnsupportedMediaError    415  the body is of a type that is not read here
 ├── RangeError               416  the range lies outside the file
 ├── InvalidInputError        422  a value cannot be used
@@ -96,7 +96,7 @@ class ConflictError(ApiError):
     default_code = "conflict"
 
 
-class TooLargeError(ApiError):
+class BodyTooLargeError(ApiError):
     """There are more bytes than allowed."""
 
     status = 413

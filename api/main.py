@@ -9,26 +9,20 @@ from fastapi import APIRouter, FastAPI
 
 from api import openapi
 from api.http import problems, process
-from api.http.shared_routes import share
-from api.http.shutdown import noticed
+from api.metrics import MeasuredMiddleware
 from api.middleware.body_limit import BodyLimitMiddleware
-from api.middleware.measured import MeasuredMiddleware
-from api.middleware.rate_limit_headers import RateLimitHeadersMiddleware
-from api.middleware.request_id import RequestIdMiddleware
-from api.middleware.security_headers import SecurityHeadersMiddleware
-from api.pages.mount import mount
+from api.middleware.headers import RateLimitHeadersMiddleware, RequestIdMiddleware, SecurityHeadersMiddleware
+from api.pages.mount import mount, share
 from api.pages.routes import new_job
 from api.resources import open_resources
 from api.routes import (
     analyses,
     artifacts,
-    audit,
     events,
     health,
     jobs,
     keys,
     knobs,
-    me,
     paths,
     queue,
     trace,
@@ -82,8 +76,6 @@ def _routes() -> APIRouter:
         queue,
         webhooks,
         keys,
-        me,
-        audit,
         knobs,
         health,
     ):
@@ -100,7 +92,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         _configure_logs()
         process.tune()
-        with noticed(resources.stop):
+        with process.noticed(resources.stop):
             yield
         await resources.close()
 
@@ -109,7 +101,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         version=__version__,
         description=_DESCRIPTION,
         openapi_tags=_TAGS,
-        docs_url=None,  # its page loads scripts from elsewhere; ``api.pages.routes.reference`` has one of our own
+        docs_url=None,  # its page loads scripts from elsewhere; ``api.pages.mount`` serves them from here
         redoc_url=None,
         lifespan=lifespan,
     )

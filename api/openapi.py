@@ -1,20 +1,25 @@
 """The OpenAPI document: the answers of every route with examples, including errors."""
 
+import json
 from collections.abc import Callable
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from pydantic import Field
 
 from api.errors import ApiError
 from api.http.problems import MEDIA_TYPE
-from api.schemas.examples import EXAMPLES
-from api.schemas.problem import Problem
+from axformer.wire.base import Schema
 from axformer.wire.scopes import Scope
 
 Responses = dict[int | str, dict[str, Any]]
 
+EXAMPLES_FILE = Path(__file__).with_name("examples.json")
+EXAMPLES: dict[str, Any] = json.loads(EXAMPLES_FILE.read_text(encoding="utf-8"))
+"""Answers about one real job, by the names that the routes use."""
 _SCHEMAS = "#/components/schemas"
 _DETAILS = {
     400: "the body cannot be read; send it again",
@@ -30,6 +35,39 @@ _DETAILS = {
     429: "your team has 100 queued jobs and may have 100; wait until some have started, or cancel some",
     503: "the database does not answer at the moment; send the request again in a few seconds",
 }
+
+
+class ProblemField(Schema):
+    """What is wrong with one value."""
+
+    detail: str
+    pointer: str | None = None
+    """Where in the body, for example ``#/config/refine_margin``."""
+    parameter: str | None = None
+    """Which query parameter, path parameter or header."""
+
+
+class Problem(Schema):
+    """Why the request was not served."""
+
+    type: str
+    """Always ``about:blank``: ``status`` and ``code`` say it all."""
+    title: str
+    """The status in words."""
+    status: int
+    detail: str
+    """What was wrong, with which value, and what to do."""
+    instance: str
+    """The address that was asked."""
+    code: str
+    """Stable, for programs."""
+    errors: list[ProblemField] = Field(default_factory=list)
+    used: int | None = None
+    """Only where a limit of the team is reached: what it uses now, jobs or bytes."""
+    limit: int | None = None
+    """Only there: what it may use."""
+    request_id: str | None = None
+    """Only of unexpected errors: what to look for in the log."""
 
 
 def answer(description: str, example: str | None) -> dict[str, Any]:
@@ -63,7 +101,7 @@ def describe(app: FastAPI) -> Callable[[], dict[str, Any]]:
             )
             schemas = made.setdefault("components", {}).setdefault("schemas", {})
             _drop_frameworks_errors(made)
-            _add_common_errors(made)
+            _add_scopes_and_common_errors(made)
             _add_body_examples(made)
             own = Problem.model_json_schema(ref_template=f"{_SCHEMAS}/{{model}}")
             schemas.update(own.pop("$defs"))
@@ -87,13 +125,15 @@ def _drop_frameworks_errors(document: dict[str, Any]) -> None:
         document["components"]["schemas"].pop(name, None)
 
 
-def _add_common_errors(document: dict[str, Any]) -> None:
-    """Add the errors that any route with a key or with a body may answer."""
+def _add_scopes_and_common_errors(document: dict[str, Any]) -> None:
+    """Say which scope a route needs, and add the errors that any route with a key or with a body may answer."""
     for item in document["paths"].values():
         for operation in item.values():
             scopes = [
                 scope for entry in operation.get("security", []) for demanded in entry.values() for scope in demanded
             ]
+            if scopes:
+                operation["description"] += f"\n\nNeeds a key with the scope `{scopes[0]}`."
             common = [429] if scopes else []
             common += [403] if any(scope != Scope.READ for scope in scopes) else []
             common += [400, 413] if "requestBody" in operation else []

@@ -12,8 +12,7 @@ from api.services.standings import Standings
 from api.wakeup import Wakeup
 from store.session import Sessions, make_engine, make_reading_sessions, make_sessions
 from store.settings import Settings
-from store.storage.open_storage import open_storage
-from store.storage.storage import Storage
+from store.storage.storage import Storage, open_storage
 
 
 @dataclass

@@ -27,7 +27,7 @@ from store.setting_groups import StorageSettings
 from store.storage.bucket import Bucket
 from store.storage.object_storage import ObjectStorage
 from store.storage.storage import READ_CHUNK, LocalStorage, Storage, job_folder
-from store.system.ports import LOOPBACK, free_port
+from store.system.processes import LOOPBACK, free_port
 
 _MEGABYTE = 10**6
 _FOLDER = job_folder("job_benchmark")

@@ -7,8 +7,7 @@ from pydantic import ValidationError
 
 from store.errors import StoreError
 from store.settings import Settings
-from store.storage.open_storage import open_storage
-from store.storage.storage import Storage
+from store.storage.storage import Storage, open_storage
 
 _KINDS = ("jobs", "uploads")
 _ANY_AGE = -86_400.0

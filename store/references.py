@@ -40,7 +40,7 @@ class Scheme(StrEnum):
 
 
 @dataclass(frozen=True)
-class Reference:
+class ParsedReference:
     """A parsed reference. The meaning of ``place``, ``path`` and ``revision`` depends on the scheme."""
 
     uri: str
@@ -69,7 +69,7 @@ def shown(uri: str) -> str:
     return f"{bare}?…" if question else bare
 
 
-def parse_reference(uri: str, *, is_checkpoint: bool) -> Reference:
+def parse_reference(uri: str, *, is_checkpoint: bool) -> ParsedReference:
     """Parse the reference of a checkpoint or of data.
 
     Raises:
@@ -85,7 +85,7 @@ def parse_reference(uri: str, *, is_checkpoint: bool) -> Reference:
             upload = _UPLOAD.fullmatch(uri)
             if not upload:
                 raise _refused(uri, "is not an upload; write upload:ID with the id that POST /v1/uploads gave you")
-            return Reference(uri, Scheme.UPLOAD, upload["id"], "")
+            return ParsedReference(uri, Scheme.UPLOAD, upload["id"], "")
         case known:
             return _url(uri, known)
 
@@ -94,7 +94,7 @@ def _refused(uri: str, why: str) -> ReferenceFormError:
     return ReferenceFormError(f"reference '{shown(uri)}' {why}")
 
 
-def _url(uri: str, scheme: Scheme) -> Reference:
+def _url(uri: str, scheme: Scheme) -> ParsedReference:
     try:
         parts = urlsplit(uri)
         host, _ = parts.hostname, parts.port  # raises ValueError where it is not a number
@@ -105,7 +105,7 @@ def _url(uri: str, scheme: Scheme) -> Reference:
     place, path = _place(uri, parts, host, scheme), unquote(parts.path)
     if "\0" in path:
         raise _refused(uri, "holds a zero byte")
-    return Reference(uri, scheme, place, path)
+    return ParsedReference(uri, scheme, place, path)
 
 
 def _place(uri: str, parts: SplitResult, host: str | None, scheme: Scheme) -> str:
@@ -122,7 +122,7 @@ def _place(uri: str, parts: SplitResult, host: str | None, scheme: Scheme) -> st
     return parts.netloc
 
 
-def _hub(uri: str, *, is_checkpoint: bool) -> Reference:
+def _hub(uri: str, *, is_checkpoint: bool) -> ParsedReference:
     pattern, form = _HUB_DATASET, "hf://datasets/ORG/NAME[@REVISION]/PATH"
     if is_checkpoint:
         pattern, form = _HUB_MODEL, "hf://ORG/NAME[@REVISION]"
@@ -133,7 +133,7 @@ def _hub(uri: str, *, is_checkpoint: bool) -> Reference:
     if not _is_repository(parts["repo"]) or ".." in uri.split("/"):  # which could lead to another part of the hub
         raise _refused(uri, f"names no repository or file of the hub; write {form}")
     revision = unquote(parts["revision"]) if parts["revision"] else None
-    return Reference(uri, Scheme.HUB, parts["repo"], parts.get("path") or "", revision)
+    return ParsedReference(uri, Scheme.HUB, parts["repo"], parts.get("path") or "", revision)
 
 
 def _is_repository(name: str) -> bool:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import uvicorn
 from fastapi import FastAPI
 
-from api.http.bounded_heads import BoundedHeadsProtocol
+from api.server import BoundedHeadsProtocol
 
 _PATIENCE_SECONDS = 60
 """What requests under way may take when the server is to stop. Those that it cuts off leave connections open."""

@@ -14,8 +14,7 @@ import structlog
 from store.errors import StoreError
 from store.session import Sessions, make_engine, make_sessions
 from store.settings import Settings
-from store.storage.open_storage import open_storage
-from store.storage.storage import Storage, remove_old
+from store.storage.storage import Storage, open_storage, remove_old
 from worker.base.logs import configure_logs
 from worker.base.periodic import Periodic
 from worker.cleaning.orphans import UNFINISHED_SECONDS, remove_orphans, remove_workspaces

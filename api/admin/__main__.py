@@ -14,8 +14,7 @@ from api.admin.store import TeamName, find_team_or_refuse, refused, store
 from api.services import keys
 from axformer.wire.scopes import Scope
 from store.repositories.audit import Operator, note
-from store.repositories.quotas import Limits, Use, limits_of, set_limits, use_of
-from store.repositories.teams import create_team, list_teams
+from store.repositories.teams import TeamLimits, Use, create_team, limits_of, list_teams, set_limits, use_of
 from store.tables.teams import Team
 
 app = typer.Typer(no_args_is_help=True, help="Teams and keys of the AxFormer service.", pretty_exceptions_enable=False)
@@ -51,7 +50,7 @@ def limit(
     with store() as session:
         found = find_team_or_refuse(session, team)
         old = limits_of(session, found.id)
-        new = Limits(
+        new = TeamLimits(
             old.running if running is None else _count("--running", running),
             old.queued if queued is None else _count("--queued", queued),
             old.stored_bytes if stored is None else _bytes("--stored", stored),
@@ -87,7 +86,7 @@ def _bytes(option: str, text: str) -> int | None:
         raise refused(f"{option}={text} is not a limit; give bytes, as in 20GB or 512MiB, or {_NO_LIMIT}") from None
 
 
-def _shown(team: Team, use: Use, limits: Limits) -> str:
+def _shown(team: Team, use: Use, limits: TeamLimits) -> str:
     figures = [
         f"{name} {used}, no limit" if most is None else f"{name} {used} of {most}"
         for (name, used), most in zip(vars(use).items(), vars(limits).values(), strict=True)

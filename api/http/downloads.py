@@ -5,13 +5,16 @@ caller already has costs nothing (``If-None-Match``).
 """
 
 import base64
-from collections.abc import Callable, Iterator, Mapping
+import tarfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from api.http.ranges import parse_range
+from store.storage.storage import Storage
+from store.tables.files import Artifact
 
 ReadSlice = Callable[[int, int], Iterator[bytes]]
 """The bytes from the first number to the second, half open, in pieces."""
@@ -87,3 +90,44 @@ def _is_known(if_none_match: str | None, etag: str) -> bool:
         return False
     tags = [tag.strip().removeprefix("W/") for tag in if_none_match.split(",")]
     return "*" in tags or etag in tags
+
+
+_END = bytes(2 * tarfile.BLOCKSIZE)
+"""Two empty blocks end an archive."""
+
+
+@dataclass(frozen=True)
+class Tar:
+    """An archive to be sent."""
+
+    size: int
+    content: Iterator[bytes]
+
+
+def tar_of(files: Sequence[Artifact], storage: Storage, folder: str) -> Tar:
+    """The archive of files in a folder of the storage. It has no times, so the same files give the same archive.
+
+    Raises:
+        StorageError: one of them is not there.
+    """
+    parts = [(_header(file.name, file.bytes), storage.read(folder, file.sha256), file.bytes) for file in files]
+    size = sum(len(header) + length + _padding(length) for header, _, length in parts) + len(_END)
+
+    def content() -> Iterator[bytes]:
+        for header, stored, length in parts:
+            yield header
+            yield from stored
+            yield bytes(_padding(length))
+        yield _END
+
+    return Tar(size, content())
+
+
+def _header(name: str, length: int) -> bytes:
+    about = tarfile.TarInfo(name)
+    about.size = length
+    return about.tobuf(tarfile.PAX_FORMAT)
+
+
+def _padding(length: int) -> int:
+    return -length % tarfile.BLOCKSIZE

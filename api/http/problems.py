@@ -21,17 +21,17 @@ from starlette.responses import Response
 from api.errors import (
     ApiError,
     BadRequestError,
+    BodyTooLargeError,
     FieldError,
     InvalidInputError,
     NoRoomError,
     NotFoundError,
-    TooLargeError,
     UnavailableError,
     UnsupportedMediaError,
 )
 from api.http.refused_bodies import knob_errors, unknown_field
-from api.middleware.request_id import HEADER as REQUEST_ID_HEADER
-from api.middleware.security_headers import SECURITY_HEADERS
+from api.middleware.headers import HEADER as REQUEST_ID_HEADER
+from api.middleware.headers import SECURITY_HEADERS
 from axformer.config.nearest import choice_suggestion
 from axformer.errors import reason_of
 from store.errors import StorageFullError, StorageUnavailableError
@@ -43,7 +43,7 @@ _MOST_SUGGESTIONS = 20  # errors of a request; looking for words that were meant
 _PARAMETER_PLACES = ("query", "path", "header", "cookie")
 _LOG = structlog.get_logger(__name__)
 _BY_STATUS: dict[int, type[ApiError]] = {
-    error.status: error for error in (BadRequestError, NotFoundError, TooLargeError, UnsupportedMediaError)
+    error.status: error for error in (BadRequestError, NotFoundError, BodyTooLargeError, UnsupportedMediaError)
 }
 
 

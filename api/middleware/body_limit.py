@@ -6,7 +6,7 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.errors import TooLargeError
+from api.errors import BodyTooLargeError
 from api.http.problems import render
 
 
@@ -24,7 +24,7 @@ class BodyLimitMiddleware:
             return await self._app(scope, receive, send)
         declared = Headers(scope=scope).get("content-length", "")
         if declared.isdecimal() and int(declared) > self._max_bytes:
-            return await render(TooLargeError(self._detail), scope["path"])(scope, receive, send)
+            return await render(BodyTooLargeError(self._detail), scope["path"])(scope, receive, send)
         received = 0
 
         async def receive_within_limit() -> Message:
@@ -33,7 +33,7 @@ class BodyLimitMiddleware:
             received += len(message.get("body", b""))
             if received > self._max_bytes:
                 # The framework turns every other error that happens while it reads a body into a 400.
-                raise HTTPException(TooLargeError.status, self._detail)
+                raise HTTPException(BodyTooLargeError.status, self._detail)
             return message
 
         return await self._app(scope, receive_within_limit, send)

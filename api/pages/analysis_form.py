@@ -6,8 +6,7 @@ from typing import Any, get_args
 from pydantic import ValidationError
 from starlette.datastructures import FormData
 
-from api.pages.job_form import COLUMN, JobForm, field_of, labels_of, number_of, words_of
-from api.pages.once import NONCE_FIELD
+from api.pages.job_form import COLUMN, NONCE_FIELD, JobForm, field_of, labels_of, number_of, words_of
 from axformer.data.columns import Columns
 from axformer.errors import reason_of
 from axformer.wire.analyses import PARTS, AnalysisCreate

@@ -1,25 +1,71 @@
 """Resources shared by the pages of an app: templates, static files, and the seal of the cookies."""
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib import resources
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.responses import HTMLResponse
 
+from api.errors import NotFoundError
 from api.pages import formats
 from api.pages.session import Seal
-from api.pages.static_files import StaticFiles, read_static_files
 from axformer import __version__
 from axformer.drawing.losses import has_losses, loss_curve
 from axformer.drawing.marks import MARKS
+from axformer.drawing.sheet import SHEET
 from axformer.drawing.svg import inline
 from axformer.plan.elements import label_of
 from axformer.wire.finetuning import LossPoint
 from store.settings import Settings
 from store.signing import signing_key
+
+_MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_SWAGGER_UI = ("swagger-ui-bundle.js", "swagger-ui.css")
+_DIGEST_LENGTH = 12  # hexadecimal digits; tells versions apart
+FOREVER = "public, max-age=31536000, immutable"
+
+
+@dataclass(frozen=True)
+class StaticFiles:
+    """Style sheets and scripts by name, and the digest of this version, which is a part of their addresses.
+
+    The content of an address never changes, so browsers cache it for a year. The files are few and take 2 MB, so they are
+    read once, and no path of a request reaches the disk.
+    """
+
+    files: Mapping[str, bytes]
+    digest: str
+
+    def url(self, name: str) -> str:
+        """Where the file is."""
+        assert name in self.files, f"there is no {name}"
+        return f"/static/{self.digest}/{name}"
+
+    def find(self, digest: str, name: str) -> tuple[bytes, str]:
+        """A file with its media type.
+
+        Raises:
+            NotFoundError: there is none of this name, or another version is served.
+        """
+        if digest != self.digest or name not in self.files:
+            raise NotFoundError(f"there is no file '{name}' in version '{digest}'; load the page again")
+        return self.files[name], _MEDIA_TYPES[name[name.rindex(".") :]]
+
+
+def read_static_files() -> StaticFiles:
+    """Read them all."""
+    folder = resources.files("api.pages") / "static"
+    files = {file.name: file.read_bytes() for file in folder.iterdir() if file.name.endswith(tuple(_MEDIA_TYPES))}
+    files |= {name: (resources.files("fastapi_offline") / "static" / name).read_bytes() for name in _SWAGGER_UI}
+    files["pictures.css"] = SHEET.encode()
+    digest = hashlib.sha256(b"\0".join(part for name in sorted(files) for part in (name.encode(), files[name])))
+    return StaticFiles(files, digest.hexdigest()[:_DIGEST_LENGTH])
+
 
 PAGE_HEADERS = {
     "Content-Security-Policy": "; ".join(
@@ -68,7 +114,6 @@ class Pages:
 
     settings: Settings
     static: StaticFiles = field(default_factory=read_static_files)
-    _unchanging: dict[str, str] = field(default_factory=dict, init=False)
 
     @cached_property
     def seal(self) -> Seal:
@@ -93,12 +138,6 @@ class Pages:
     def text(self, template: str, **values: Any) -> str:
         """Render a template as text."""
         return self.environment.get_template(template).render(**values)
-
-    def unchanging(self, template: str, values: Callable[[], Mapping[str, Any]]) -> HTMLResponse:
-        """A page that is the same for everybody as long as the process runs; it is rendered once."""
-        if template not in self._unchanging:
-            self._unchanging[template] = self.text(template, **values())
-        return HTMLResponse(self._unchanging[template], headers=PAGE_HEADERS)
 
     def answer(self, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
         """Render a template as a page."""

@@ -1,8 +1,10 @@
 """The form for a new job: its values, the request body that they make, and errors by field."""
 
 import re
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -10,7 +12,6 @@ from starlette.datastructures import FormData
 
 from api.errors import ApiError
 from api.pages.columns import TASKS
-from api.pages.once import NONCE_FIELD, form_nonce
 from axformer.config import KNOBS, parse_knob
 from axformer.data.columns import Columns
 from axformer.errors import ConfigError, reason_of
@@ -21,6 +22,24 @@ from axformer.wire.finetuning import FinetuneSettings
 from axformer.wire.heads import parse_head
 from axformer.wire.jobs import JobCreate
 from axformer.wire.run import DATA
+from store.settings import Settings
+
+NONCE_FIELD = "nonce"
+"""A hidden field that becomes the idempotency key, so that a form that is sent twice creates one job."""
+_NONCE_BYTES = 12
+"""Enough that two forms of a team never share one; it is not a secret."""
+_MOST_LETTERS = 64
+
+
+def form_nonce() -> str:
+    """A nonce for a new form."""
+    return secrets.token_hex(_NONCE_BYTES)
+
+
+def key_of(nonce: str) -> str | None:
+    """The idempotency key of a form; None if the nonce is not one of ours."""
+    return f"page-{nonce}" if nonce.isascii() and nonce.isalnum() and len(nonce) <= _MOST_LETTERS else None
+
 
 KNOB, COLUMN, FINETUNE, WEBHOOK, GOAL = "knob.", "column.", "finetune.", "webhook.", "goal."
 """Prefixes of the fields for knobs, columns, training, the webhook and the numbers of goals."""
@@ -158,3 +177,17 @@ def field_of(path: Any) -> str:
 def words_of(path: Any) -> str:
     """A place in the body for people."""
     return " ".join(str(part) for part in path if part != "uri")
+
+
+_FOLDER = "demo"
+_PARTS = {"checkpoint": "checkpoint", "validation": "validation.jsonl", "test": "test.jsonl"}
+
+
+def demo_form(settings: Settings) -> JobForm | None:
+    """The form; None where the demo has not been made, or its directory is not opened for ``file://``."""
+    folder = Path(settings.var_dir).resolve() / _FOLDER
+    is_open = any(folder.is_relative_to(root.resolve()) for root in settings.file_roots)
+    if not is_open or not all((folder / part).exists() for part in _PARTS.values()):
+        return None
+    values = {name: f"file://{folder / part}" for name, part in _PARTS.items()}
+    return JobForm(values | {"name": "demo: movie reviews", "goal": "within-points", "goal.within-points": "4"})

@@ -6,7 +6,7 @@ from typing import Any
 
 from axformer.forms.kinds import KINDS
 from axformer.reporting.deploy_table import TITLES, deployables
-from store.tables.artifacts import Artifact
+from store.tables.files import Artifact
 
 ARCHIVE, REPORT, CARD, ANALYSIS = "artifact.tar.gz", "report.html", "README.md", "analysis.html"
 """The archive of all other files, and what people read."""
@@ -62,7 +62,7 @@ def bundles_of(files: Sequence[Artifact]) -> Bundles:
 
 
 @dataclass(frozen=True)
-class Row:
+class ResultRow:
     """One line of the table of forms, as text."""
 
     title: str
@@ -81,7 +81,7 @@ class Deploy:
     """The table of forms, and which to take."""
 
     metric: str
-    rows: Sequence[Row]
+    rows: Sequence[ResultRow]
     sentence: str
     advised: Bundle | None
     """The files of the advised form."""
@@ -94,7 +94,7 @@ def deploy_of(summary: Mapping[str, Any] | None, bundles: Bundles) -> Deploy | N
         return None
     best, text = found.best, found.table()
     rows = [
-        Row(title, one.directory, metric, change, milliseconds, times, per_second, megabytes, is_best=one is best)
+        ResultRow(title, one.directory, metric, change, milliseconds, times, per_second, megabytes, is_best=one is best)
         for one, (title, metric, change, milliseconds, times, per_second, megabytes) in zip(
             found.rows, text.rows, strict=True
         )

@@ -21,8 +21,8 @@ from axformer.plan.plan import Plan
 from axformer.plan.trial import Verdict
 from axformer.wire.report import PathPoint
 from store.repositories.trace_views import (
-    Point,
     Totals,
+    TracePoint,
     element_points,
     last_plan,
     standing_trials,
@@ -127,7 +127,7 @@ def curve_of(path: Sequence[PathPoint], width: int = PLACE) -> Markup | None:
     return markup(path_curve(path, width)) if path else None
 
 
-def _standing(points: Sequence[Point], path: Sequence[Mapping[str, Any]]) -> Sequence[Point]:
+def _standing(points: Sequence[TracePoint], path: Sequence[Mapping[str, Any]]) -> Sequence[TracePoint]:
     """The trials, with those accepted after the kept point shown as rejected."""
     kept = next((one["seq"] for one in path if one["kept"]), None)
     if kept is None:

@@ -26,7 +26,7 @@ _LOG = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True)
-class Look:
+class PageState:
     """A page as it is at one moment."""
 
     parts: Mapping[str, str]
@@ -37,7 +37,7 @@ class Look:
 
 Wait = Callable[[], Awaitable[None]]
 """Ends when it is time for the next look."""
-Looker = Callable[[], Look | None]
+Looker = Callable[[], PageState | None]
 """Looks, in a thread; None if the visitor may no longer see the page, which NotFoundError says too."""
 
 

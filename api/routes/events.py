@@ -6,7 +6,7 @@ from fastapi import APIRouter, Header, Query
 from starlette.responses import Response, StreamingResponse
 
 from api.deps import CallerDep, ReadingDep, ResourcesDep
-from api.http.negotiation import choose
+from api.http.answers import choose
 from api.http.paging import MOST_NUMBER, LimitDep
 from api.openapi import answers
 from api.services import event_stream, jobs
@@ -14,7 +14,7 @@ from api.views.rows import events_page
 from axformer.wire.events import EventRead
 from axformer.wire.page import PageRead
 from store.repositories.events import events_after
-from store.repositories.jobs import Standing
+from store.repositories.jobs import JobStanding
 from store.states import TERMINAL
 
 router = APIRouter(prefix="/jobs/{job_id}", tags=["events"])
@@ -53,5 +53,5 @@ def get_events(
     begin = after if last_event_id is None else last_event_id
     if last_event_id is not None and job.state in TERMINAL and begin >= job.event_count:
         return Response(status_code=204, headers=_VARY)  # the one answer after which browsers do not connect again
-    events = event_stream.stream(resources, caller.key_id, job.id, begin, Standing(job.state, job.event_count))
+    events = event_stream.stream(resources, caller.key_id, job.id, begin, JobStanding(job.state, job.event_count))
     return StreamingResponse(events, media_type=_SSE, headers=_STREAMING)

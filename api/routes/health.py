@@ -5,14 +5,51 @@ The first two need no key. The metrics are counts over all teams, so they need a
 """
 
 from fastapi import APIRouter, Response
+from kombu.exceptions import OperationalError as BrokerError
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from sqlalchemy.exc import SQLAlchemyError
 
 from api.deps import CallerDep, ReadingDep, ResourcesDep
 from api.metrics import counted, jobs_by_state
 from api.openapi import Responses, answer, answers
-from api.services import health
+from api.resources import Resources
+from api.wakeup import Wakeup
 from axformer import __version__
 from axformer.wire.health import HealthRead, ReadyRead
+from store.migrate import newest_revision
+from store.repositories.revision import database_revision
+from store.session import Sessions, session_scope
+
+_OK = "ok"
+
+
+def _ready(resources: Resources) -> ReadyRead:
+    """Each part, ``ok`` or what is wrong with it; ``status`` is ``ok`` when all are."""
+    database, migrations = _database(resources.sessions)
+    broker = _broker(resources.wakeup)
+    status = _OK if database == migrations == broker == _OK else "unavailable"
+    return ReadyRead(status=status, database=database, migrations=migrations, broker=broker)
+
+
+def _database(sessions: Sessions) -> tuple[str, str]:
+    try:
+        with session_scope(sessions) as session:
+            found = database_revision(session)
+    except SQLAlchemyError as error:
+        return f"does not answer ({type(error).__name__})", "unknown, as the database does not answer"
+    wanted = newest_revision()
+    if found == wanted:
+        return _OK, _OK
+    return _OK, f"the schema is at {found}, this code needs {wanted}; run python -m store.migrate"
+
+
+def _broker(wakeup: Wakeup) -> str:
+    try:
+        wakeup.check()
+    except (BrokerError, OSError) as error:
+        return f"does not answer ({type(error).__name__})"
+    return _OK
+
 
 router = APIRouter(tags=["health"])
 
@@ -29,14 +66,14 @@ _METRICS[200]["content"] = {"text/plain": {"example": 'axformer_jobs{state="queu
 )
 def get_health() -> HealthRead:
     """See whether the process answers, and the version of the service."""
-    return HealthRead(status=health.OK, version=__version__)
+    return HealthRead(status=_OK, version=__version__)
 
 
 @router.get("/readyz", summary="See whether all parts are there", responses=_READY)
 def get_readiness(resources: ResourcesDep, response: Response) -> ReadyRead:
     """See whether database, schema and broker are available."""
-    ready = health.ready(resources)
-    if ready.status != health.OK:
+    ready = _ready(resources)
+    if ready.status != _OK:
         response.status_code = 503
     return ready
 

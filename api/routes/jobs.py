@@ -10,7 +10,7 @@ from api.http.paging import LimitDep
 from api.openapi import answers
 from api.routes.posted import IdempotencyKey, answer_of_posting
 from api.services import handovers, jobs, posting, queue, steering
-from api.services.discarding import discard
+from api.services.artifacts import discard
 from api.views.jobs import bulk_read, job_read, jobs_page
 from axformer.wire.bulk import BulkCancel, BulkRead
 from axformer.wire.handovers import DeliverTo

@@ -1,22 +1,26 @@
-"""``/v1/keys``: the keys of a team, for its admins."""
+"""``/v1/keys``, ``/v1/me`` and ``/v1/audit``: the keys of a team, whose key this is, and who changed what."""
 
 from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from api.deps import AdminDep, ReadingDep, SessionDep, SettingsDep
-from api.http.paging import LimitDep
+from api.deps import AdminDep, CallerDep, ReadingDep, SessionDep, SettingsDep
+from api.http.paging import MOST_NUMBER, LimitDep
 from api.openapi import answers
 from api.services import keys
-from api.views.keys import key_created, key_rotated, keys_page
-from axformer.wire.keys import KeyCreate, KeyCreated, KeyRead, KeyRotate, KeyRotated
+from api.views.keys import audit_page, key_created, key_read, key_rotated, keys_page
+from axformer.wire.audit import AuditRead
+from axformer.wire.keys import KeyCreate, KeyCreated, KeyRead, KeyRotate, KeyRotated, MeRead, TeamRead
 from axformer.wire.page import PageRead
 from axformer.wire.scopes import Scope
+from store.repositories.audit import entries_before
 
-router = APIRouter(prefix="/keys", tags=["keys"])
+router = APIRouter(tags=["keys"])
 
 
-@router.get("", summary="List keys", responses=answers(200, "The team's keys, the newest first.", "keys", 401, 422))
+@router.get(
+    "/keys", summary="List keys", responses=answers(200, "The team's keys, the newest first.", "keys", 401, 422)
+)
 def list_keys(
     caller: AdminDep,
     session: ReadingDep,
@@ -28,7 +32,10 @@ def list_keys(
 
 
 @router.post(
-    "", summary="Create a key", status_code=201, responses=answers(201, "The key, shown only once.", "key", 401, 422)
+    "/keys",
+    summary="Create a key",
+    status_code=201,
+    responses=answers(201, "The key, shown only once.", "key", 401, 422),
 )
 def post_key(body: KeyCreate, caller: AdminDep, session: SessionDep) -> KeyCreated:
     """Create a key for your team. Give each program its own, with the smallest scope that it needs."""
@@ -37,7 +44,7 @@ def post_key(body: KeyCreate, caller: AdminDep, session: SessionDep) -> KeyCreat
 
 
 @router.post(
-    "/{key_id}/rotate",
+    "/keys/{key_id}/rotate",
     summary="Rotate a key",
     status_code=201,
     responses=answers(201, "The new key, shown only once.", "key_rotated", 401, 404, 409, 422),
@@ -53,7 +60,7 @@ def rotate_key(
 
 
 @router.delete(
-    "/{key_id}",
+    "/keys/{key_id}",
     summary="Revoke a key",
     status_code=204,
     responses=answers(204, "The key is not valid any more.", None, 401, 404, 409, 422),
@@ -66,3 +73,25 @@ def delete_key(
 ) -> None:
     """Revoke a key at once; it stays listed. The last admin key is kept unless `even_last` is set."""
     keys.revoke(session, caller, key_id, even_last=even_last)
+
+
+@router.get("/me", summary="See your team and key", responses=answers(200, "Team and key.", "me", 401))
+def get_me(caller: CallerDep, session: ReadingDep) -> MeRead:
+    """See the team, the id and the scope of your key."""
+    key = keys.find(session, caller.team_id, caller.key_id)
+    return MeRead(team=TeamRead(id=caller.team_id, name=caller.team_name), key=key_read(key))
+
+
+@router.get(
+    "/audit",
+    summary="List who changed what",
+    responses=answers(200, "The entries, the newest first.", "audit", 401, 422),
+)
+def list_audit(
+    caller: AdminDep,
+    session: ReadingDep,
+    limit: LimitDep,
+    after: Annotated[int | None, Query(ge=0, le=MOST_NUMBER, description="The `next` of the page before.")] = None,
+) -> PageRead[AuditRead, int]:
+    """List the changes with their keys and addresses, and the attempts to use invalid keys of your team."""
+    return audit_page(entries_before(session, caller.team_id, before=after, limit=limit.page))

@@ -6,7 +6,7 @@ from api.deps import CallerDep, ReadingDep, ResourcesDep
 from api.http.answers import as_json
 from api.openapi import answers
 from api.services import queue
-from api.views.queue import queue_read
+from api.views.jobs import queue_read
 from axformer.wire.queue import QueueRead
 
 router = APIRouter(prefix="/queue", tags=["queue"])

@@ -6,9 +6,8 @@ from fastapi import APIRouter, Header, Query
 from starlette.responses import Response, StreamingResponse
 
 from api.deps import CallerDep, ReadingDep, ResourcesDep
-from api.http.answers import as_json
+from api.http.answers import as_json, choose
 from api.http.downloads import attachment
-from api.http.negotiation import choose
 from api.http.paging import MOST_NUMBER, LimitDep
 from api.openapi import answers
 from api.resources import Resources

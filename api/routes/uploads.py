@@ -7,12 +7,12 @@ import anyio.to_thread
 from fastapi import APIRouter, BackgroundTasks, Request, Response
 
 from api.deps import CallerDep, ReadingDep, ResourcesDep, SessionDep, StorageDep, WriterDep
-from api.errors import TooLargeError
+from api.errors import BodyTooLargeError
 from api.http.multipart import FIELD, FilePart
 from api.openapi import answers
 from api.resources import Resources
 from api.services import uploads
-from api.services.discarding import discard
+from api.services.artifacts import discard
 from api.services.quotas import no_room_for_upload, room_for_upload
 from api.views.rows import upload_read
 from axformer.wire.artifacts import UploadRead
@@ -113,5 +113,5 @@ def _chunks(part: FilePart) -> Iterator[bytes]:
         yield chunk
 
 
-def _too_large(most: int) -> TooLargeError:
-    return TooLargeError(f"the file is larger than the {most} bytes an upload may have; give a URL instead")
+def _too_large(most: int) -> BodyTooLargeError:
+    return BodyTooLargeError(f"the file is larger than the {most} bytes an upload may have; give a URL instead")

@@ -2,15 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 
+import structlog
 from sqlalchemy.orm import Session
 
 from api.errors import NotFoundError
 from api.http.downloads import Download
 from api.services import jobs
-from store.errors import StorageError
-from store.repositories import artifacts as repository
+from store.errors import StorageError, StoreError
+from store.repositories import files as repository
 from store.storage.storage import Storage, job_folder
-from store.tables.artifacts import Artifact
+from store.tables.files import Artifact
 from store.tables.jobs import Job
 
 
@@ -55,3 +56,14 @@ def download(
 def _without(job: Job) -> str:
     """Why a job does not have a file."""
     return "has no file of this name" if job.summary else f"is {job.state}; files come when it has succeeded"
+
+
+_LOG = structlog.get_logger(__name__)
+
+
+def discard(storage: Storage, folder: str) -> None:
+    """Remove a folder of the storage. A failure is logged for the operator, since the request is done."""
+    try:
+        storage.delete(folder)
+    except (StoreError, OSError) as error:
+        _LOG.error("files_left_behind", folder=folder, reason=str(error))

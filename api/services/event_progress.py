@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from axformer.wire.events import PROGRESS, EventRead, ProgressData
 from axformer.wire.steps import Step
-from store.repositories.jobs import Standing
+from store.repositories.jobs import JobStanding
 from store.states import WORKING, JobState
 
 _PHASES = {
@@ -20,7 +20,7 @@ _PHASES = {
 
 
 @dataclass
-class Progress:
+class EventProgress:
     """What one stream has told of its job, and when."""
 
     every: float
@@ -28,7 +28,7 @@ class Progress:
     _last: ProgressData | None = None
     _at: float = field(default_factory=time.monotonic)
 
-    def due(self, standing: Standing | None) -> ProgressData | None:
+    def due(self, standing: JobStanding | None) -> ProgressData | None:
         """What to tell now; None if nothing is new, or it is too early."""
         if standing is None or standing.state not in WORKING or time.monotonic() - self._at < self.every:
             return None
@@ -44,7 +44,7 @@ class Progress:
         self._at = time.monotonic()
 
 
-def progress_of(standing: Standing) -> ProgressData:
+def progress_of(standing: JobStanding) -> ProgressData:
     """How far a job is that a worker has."""
     step = None if standing.step is None else Step.model_validate(standing.step, extra="ignore")
     if standing.state is JobState.PACKAGING and step is not None:

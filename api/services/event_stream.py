@@ -21,11 +21,11 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.concurrency import run_in_threadpool
 
 from api.resources import Resources
-from api.services.event_progress import Progress, as_event
+from api.services.event_progress import EventProgress, as_event
 from api.views.rows import event_read
 from axformer.wire.events import PROGRESS
 from store.repositories.events import events_after
-from store.repositories.jobs import Standing
+from store.repositories.jobs import JobStanding
 from store.repositories.keys import is_still_valid
 from store.session import Sessions, session_scope
 from store.states import TERMINAL
@@ -44,7 +44,7 @@ class News:
 
 
 async def stream(
-    resources: Resources, key_id: str, job_id: str, after: int, standing: Standing | None
+    resources: Resources, key_id: str, job_id: str, after: int, standing: JobStanding | None
 ) -> AsyncIterator[bytes]:
     """The events after a number in the wire format, with word of progress, and a comment after a period of silence.
 
@@ -54,7 +54,7 @@ async def stream(
     """
     settings = resources.settings
     yield format_sse_event(retry=_RECONNECT_MS)
-    said, progress = time.monotonic(), Progress(settings.event_progress_seconds)
+    said, progress = time.monotonic(), EventProgress(settings.event_progress_seconds)
     while not resources.is_stopping:
         try:
             is_silent = time.monotonic() - said >= settings.event_heartbeat_seconds
@@ -84,7 +84,7 @@ async def stream(
 
 
 async def _news(
-    resources: Resources, key_id: str, job_id: str, after: int, standing: Standing | None, *, must_ask: bool
+    resources: Resources, key_id: str, job_id: str, after: int, standing: JobStanding | None, *, must_ask: bool
 ) -> News:
     """What happened to the job after this event. It is the last where the job has ended or is gone, or the key is no longer
     valid, which is looked up where there is news, or it must be."""

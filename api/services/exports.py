@@ -14,10 +14,10 @@ from axformer.wire.base import NAME_LENGTH
 from axformer.wire.kinds import JobKind
 from axformer.wire.paths import ExportCreate
 from store.references import UPLOAD_PREFIX
-from store.repositories.exports import create_export
+from store.repositories.files import hold_upload
 from store.repositories.jobs import Created, NewJob, find_of_key
 from store.repositories.trace_views import standing_trials
-from store.repositories.uploads import hold_upload
+from store.repositories.trials import create_export
 from store.settings import Settings
 from store.states import JobState
 from store.tables.jobs import Job

@@ -7,13 +7,13 @@ from api.errors import ConflictError, FieldError, InvalidInputError
 from api.services import jobs
 from axformer.wire.handovers import DeliverTo
 from store.errors import ReferenceFormError
-from store.references import Reference, Scheme, parse_reference, shown
+from store.references import ParsedReference, Scheme, parse_reference, shown
 from store.repositories import handovers as repository
 from store.repositories.audit import Actor, note
 from store.settings import Settings
+from store.signing import open_vault
 from store.states import TERMINAL, JobState
 from store.tables.jobs import Job
-from store.vault import open_vault
 
 _KEY_PARTS = (2, 3)
 """Of a token for a bucket: the key's id, the key, and perhaps the token of a session."""
@@ -66,7 +66,7 @@ def locked_target(settings: Settings, body: DeliverTo, pointer: str) -> bytes:
     return open_vault(settings).lock(token)
 
 
-def _place(body: DeliverTo, pointer: str) -> Reference:
+def _place(body: DeliverTo, pointer: str) -> ParsedReference:
     try:
         reference = parse_reference(body.uri, is_checkpoint=True)
     except ReferenceFormError as error:

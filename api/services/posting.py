@@ -17,12 +17,12 @@ from axformer.wire.analyses import AnalysisRun
 from axformer.wire.jobs import JobCreate
 from axformer.wire.run import Run, SettledRun
 from store.references import HUB_PREFIX, UPLOAD_PREFIX
+from store.repositories.files import hold_upload
 from store.repositories.handovers import new_handover
 from store.repositories.jobs import Created, NewJob, create_job
-from store.repositories.uploads import hold_upload
 from store.settings import Settings
+from store.signing import open_vault
 from store.tables.jobs import Job
-from store.vault import open_vault
 
 
 def submit(session: Session, settings: Settings, team_id: str, body: JobCreate, key: str | None) -> Created:

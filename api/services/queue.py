@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from api.services.estimates import UNKNOWN, WaitingTime, can_take
-from api.services.queue_view import Living, View
+from api.services.queue_view import Living, QueueView
 from axformer.wire.devices import Device
 from axformer.wire.queue import AheadRead, WaitsFor
 from store.repositories import queue as repository
@@ -71,7 +71,7 @@ class Queue:
     as_of: datetime
 
 
-def look(session: Session, view: View, caller: Caller, most: int) -> Queue:
+def look(session: Session, view: QueueView, caller: Caller, most: int) -> Queue:
     """The queue in this view, with at most ``most`` waiting jobs of the caller's team."""
     team_id = caller.team_id
     return Queue(
@@ -87,7 +87,7 @@ def look(session: Session, view: View, caller: Caller, most: int) -> Queue:
     )
 
 
-def place_of(view: View, caller: Caller, job: Job) -> Place | None:
+def place_of(view: QueueView, caller: Caller, job: Job) -> Place | None:
     """The place of a queued job of the caller's team in this view.
 
     None if it did not wait for a worker, or was posted since.
@@ -123,7 +123,7 @@ class _Ahead:
         return teams
 
 
-def _waiting(view: View, caller: Caller, most: int) -> list[tuple[Waiting, Place]]:
+def _waiting(view: QueueView, caller: Caller, most: int) -> list[tuple[Waiting, Place]]:
     """The first of the team's waiting jobs with their places, the next first."""
     ahead, team_id = _Ahead(caller), caller.team_id
     causes: dict[tuple[Device, bool], tuple[WaitsFor, str]] = {}
@@ -140,7 +140,7 @@ def _waiting(view: View, caller: Caller, most: int) -> list[tuple[Waiting, Place
     return places
 
 
-def _place(view: View, job: Waiting, ahead: Sequence[AheadRead], cause: tuple[WaitsFor, str]) -> Place:
+def _place(view: QueueView, job: Waiting, ahead: Sequence[AheadRead], cause: tuple[WaitsFor, str]) -> Place:
     return Place(job.place, ahead, *cause, view.estimates.get(job.job_id, UNKNOWN))
 
 
@@ -154,7 +154,7 @@ def _cause(job: Waiting, workers: Sequence[Living]) -> tuple[WaitsFor, str]:
     return WaitsFor.TURN, "the job starts when a worker is free and the jobs ahead have begun"
 
 
-def _worker_counts(view: View) -> list[WorkerCount]:
+def _worker_counts(view: QueueView) -> list[WorkerCount]:
     kinds = [(worker.queue or "", worker.time.device, worker.is_idle) for worker in view.workers]
     alive, idle = Counter(kind[:2] for kind in kinds), Counter(kind[:2] for kind in kinds if kind[2])
     return [
@@ -163,7 +163,7 @@ def _worker_counts(view: View) -> list[WorkerCount]:
     ]
 
 
-def _method(view: View) -> str:
+def _method(view: QueueView) -> str:
     medians = ", ".join(f"{work} {seconds:.1f} s" for work, seconds in sorted(view.typical.items()))
     return METHOD.format(
         alive=len(view.workers),

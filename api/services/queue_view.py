@@ -39,7 +39,7 @@ class Living:
 
 
 @dataclass(frozen=True)
-class View:
+class QueueView:
     """A snapshot of the queue of all teams."""
 
     line: Sequence[Waiting]
@@ -65,9 +65,9 @@ class Views:
         self._sessions = sessions
         self._settings = settings
         self._making = threading.Lock()
-        self._latest: tuple[float, View] | None = None
+        self._latest: tuple[float, QueueView] | None = None
 
-    def get(self) -> View:
+    def get(self) -> QueueView:
         """The latest view, or a new one if it is too old. While one caller reads the new one, others get the old one."""
         if (young := self._young()) is not None:
             return young
@@ -79,13 +79,13 @@ class Views:
         finally:
             self._making.release()
 
-    def _young(self) -> View | None:
+    def _young(self) -> QueueView | None:
         if self._latest is None:
             return None
         made_at, view = self._latest
         return view if time.monotonic() - made_at < self._settings.queue_view_seconds else None
 
-    def _make(self) -> View:
+    def _make(self) -> QueueView:
         began = time.monotonic()
         with session_scope(self._sessions) as session:
             view = view_now(session, self._settings)
@@ -93,7 +93,7 @@ class Views:
         return view
 
 
-def view_now(session: Session, settings: Settings) -> View:
+def view_now(session: Session, settings: Settings) -> QueueView:
     """The queue now."""
     now = datetime.now(UTC)
     active = repository.active_jobs(session)
@@ -113,7 +113,7 @@ def view_now(session: Session, settings: Settings) -> View:
         shorter = Busy(device, over if left is None else min(left, over))
         workers.append(Living(queue, job is None, Busy(device, left), shorter))
     line = repository.waiting_jobs(session, rules_of(settings))
-    return View(
+    return QueueView(
         line=line,
         by_id={job.job_id: job for job in line},
         estimates=_estimates(line, workers, typical, settings.slice_seconds),

@@ -3,7 +3,7 @@
 from sqlalchemy.orm import Session
 
 from api.errors import ConflictError, TooManyRequestsError
-from store.repositories.quotas import limits_of, lock_limits, queued_jobs, stored_bytes
+from store.repositories.teams import limits_of, lock_limits, queued_jobs, stored_bytes
 
 QUEUED_CODE = "queued_limit"
 STORED_CODE = "stored_bytes_limit"

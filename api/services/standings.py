@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from starlette.concurrency import run_in_threadpool
 
-from store.repositories.jobs import Standing, find_standings
+from store.repositories.jobs import JobStanding, find_standings
 from store.session import Sessions, session_scope
 
 
@@ -16,10 +16,10 @@ class Standings:
         self._sessions = sessions
         self._seconds = seconds
         self._wanted: set[str] = set()
-        self._next: asyncio.Task[Mapping[str, Standing]] | None = None
-        self._looks: set[asyncio.Task[Mapping[str, Standing]]] = set()
+        self._next: asyncio.Task[Mapping[str, JobStanding]] | None = None
+        self._looks: set[asyncio.Task[Mapping[str, JobStanding]]] = set()
 
-    async def next(self, job_id: str) -> Standing | None:
+    async def next(self, job_id: str) -> JobStanding | None:
         """The state of the job at the next poll; None if the job does not exist.
 
         Raises:
@@ -37,12 +37,12 @@ class Standings:
         """Wait for running polls, so that none holds a connection when connections are closed."""
         await asyncio.gather(*self._looks, return_exceptions=True)
 
-    async def _look(self) -> Mapping[str, Standing]:
+    async def _look(self) -> Mapping[str, JobStanding]:
         await asyncio.sleep(self._seconds)
         # Later watchers wait for the next poll.
         wanted, self._wanted, self._next = self._wanted, set(), None
         return await run_in_threadpool(self._find, sorted(wanted))
 
-    def _find(self, job_ids: Sequence[str]) -> Mapping[str, Standing]:
+    def _find(self, job_ids: Sequence[str]) -> Mapping[str, JobStanding]:
         with session_scope(self._sessions) as session:
             return find_standings(session, job_ids)

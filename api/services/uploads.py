@@ -5,9 +5,9 @@ from sqlalchemy.orm import Session
 
 from api.errors import ConflictError, NotFoundError
 from api.services.quotas import check_stored
-from store.repositories import uploads as repository
+from store.repositories import files as repository
 from store.storage.content import Stored
-from store.tables.uploads import Upload
+from store.tables.files import Upload
 
 
 def record(session: Session, team_id: str, upload_id: str, filename: str, stored: Stored) -> Upload:

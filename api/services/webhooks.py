@@ -10,10 +10,9 @@ from api.errors import FieldError, InvalidInputError, NotFoundError
 from axformer.wire.webhooks import Webhook
 from store.addresses import is_public, numeric_addresses
 from store.references import shown
-from store.repositories import webhook_secrets as repository
+from store.repositories import deliveries as repository
 from store.repositories.audit import Actor, note
-from store.repositories.deliveries import redeliver
-from store.repositories.webhook_secrets import NewSecret, valid_secrets
+from store.repositories.deliveries import NewSecret, redeliver, valid_secrets
 from store.settings import Settings
 from store.signing import signing_key
 from store.tables.jobs import Job

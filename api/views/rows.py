@@ -10,10 +10,9 @@ from axformer.wire.page import PageRead
 from axformer.wire.webhooks import DeliveryRead, DeliveryState, WebhookSecretCreated, WebhookSecretRead
 from store.page import Page
 from store.references import shown
-from store.repositories.webhook_secrets import NewSecret
-from store.tables.artifacts import Artifact
+from store.repositories.deliveries import NewSecret
 from store.tables.events import Event
-from store.tables.uploads import Upload
+from store.tables.files import Artifact, Upload
 from store.tables.webhooks import Delivery, WebhookSecret
 
 

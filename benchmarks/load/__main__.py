@@ -28,7 +28,7 @@ from store.migrate import migrate
 from store.serve.stack import Program, Stack
 from store.session import make_engine, make_sessions
 from store.settings import Settings
-from store.system.ports import LOOPBACK, free_port
+from store.system.processes import LOOPBACK, free_port
 
 _PERCENTILES = (50, 95, 99)
 READY_SECONDS = 60.0

@@ -19,8 +19,7 @@ from psycopg import sql
 
 from store.embedded.server import STOP_SECONDS, EmbeddedServer, wait_until_ready
 from store.errors import EmbeddedServerError
-from store.system.ports import LOOPBACK, free_port
-from store.system.processes import spawn
+from store.system.processes import LOOPBACK, free_port, spawn
 
 SUPERUSER = "axformer"
 DEFAULT_DATABASE = "axformer"

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from store.embedded.server import EmbeddedServer, wait_until_ready
 from store.errors import EmbeddedServerError
-from store.system.ports import LOOPBACK, free_port
-from store.system.processes import spawn
+from store.system.processes import LOOPBACK, free_port, spawn
 
 _PASSWORD_BYTES = 32
 _CONFIG_MODE = 0o600

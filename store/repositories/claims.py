@@ -8,12 +8,21 @@ from sqlalchemy.orm import Session
 from sqlalchemy.sql.elements import ColumnElement
 
 from store import locks
-from store.abilities import ALL, Abilities
-from store.repositories.failures import end_if_spent
-from store.repositories.leases import lease_end
-from store.repositories.line import DEFAULT_RULES, Rules, fits, is_held_back, is_lost, is_waiting, the_line
-from store.repositories.moves import move_job
-from store.repositories.turns import end_turn, settle_turns
+from store.repositories.leases import lease_end, lock_wanted, release
+from store.repositories.line import (
+    ALL,
+    DEFAULT_RULES,
+    Abilities,
+    Rules,
+    end_turn,
+    fits,
+    is_held_back,
+    is_lost,
+    is_waiting,
+    settle_turns,
+    the_line,
+)
+from store.repositories.moves import end_if_spent, move_job
 from store.states import ACTIVE, WORKING, JobState
 from store.tables.jobs import Job
 
@@ -84,3 +93,41 @@ def _begin(session: Session, job: Job, worker: str, lease_seconds: float) -> Non
     job.lease_until = lease_end(lease_seconds)
     job.started_at = func.clock_timestamp()
     move_job(session, job, JobState.FETCHING, data={"attempt": job.attempt, "worker": worker})
+
+
+def may_others_go_first(session: Session, job_id: str, *, able: Abilities = ALL) -> bool:
+    """Whether any job might go before a running one; a cheap check without locks."""
+    job = session.get(Job, job_id)
+    return job is not None and is_anything_claimable(session, able, beside=job)
+
+
+def yield_to_others(
+    session: Session, job_id: str, fence: int, reason: str, *, able: Abilities = ALL, rules: Rules = DEFAULT_RULES
+) -> int | None:
+    """Queue a running job again with its trace if another would then be claimed before it; the attempt does not count.
+
+    The order of claims itself decides: the job is queued, and taken back if it would be the next.
+
+    Args:
+        able: the abilities of the worker.
+        rules: parameters of the line, as in ``claim_next``.
+
+    Returns:
+        The fence that the job waits with, one below that of its next claim; None if nothing has changed.
+
+    Raises:
+        LeaseLostError: the job is no longer the caller's.
+        CancelRequestedError: the owner has cancelled it.
+        PauseRequestedError: the owner has paused it.
+    """
+    job = lock_wanted(session, job_id, fence)
+    if not is_anything_claimable(session, able, beside=job):
+        return None
+    attempt = session.begin_nested()
+    job.waits_since = func.clock_timestamp()
+    waiting = release(session, job_id, fence, reason).fence
+    if head_of_line(session, able, rules, 1) in ([], [job_id]):
+        attempt.rollback()
+        return None
+    attempt.commit()
+    return waiting

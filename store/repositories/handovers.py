@@ -15,8 +15,7 @@ from sqlalchemy.orm import Session, undefer
 from axformer.wire.handovers import HandoverState
 from axformer.wire.webhooks import WebhookEvent
 from store.repositories.events import record_event
-from store.repositories.failures import WORKER_LOST
-from store.repositories.moves import lock_job
+from store.repositories.moves import WORKER_LOST, lock_job
 from store.states import JobState
 from store.tables.jobs import Job
 

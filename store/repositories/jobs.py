@@ -51,7 +51,7 @@ class Created:
 
 
 @dataclass(frozen=True)
-class Standing:
+class JobStanding:
     """The state of a job that watchers poll."""
 
     state: JobState
@@ -105,12 +105,12 @@ def hub_token_of(session: Session, job_id: str) -> bytes | None:
     return session.scalar(select(Job.hub_token).where(Job.id == job_id))
 
 
-def find_standings(session: Session, job_ids: Sequence[str]) -> dict[str, Standing]:
+def find_standings(session: Session, job_ids: Sequence[str]) -> dict[str, JobStanding]:
     """The state of each of these jobs that exists, without the rest of its row."""
     done, known = Job.progress["done"].as_integer(), Job.progress["known"].as_integer()
     figures = (done, known, Job.progress["seconds_left"].as_float(), Job.progress["step"])
     query = select(Job.id, Job.state, Job.event_count, *figures).where(Job.id.in_(job_ids))
-    return {job_id: Standing(*standing) for job_id, *standing in session.execute(query)}
+    return {job_id: JobStanding(*standing) for job_id, *standing in session.execute(query)}
 
 
 def list_jobs(

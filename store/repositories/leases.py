@@ -17,12 +17,11 @@ from axformer.plan.trial import Trial
 from axformer.wire.steps import Step
 from store.errors import CancelRequestedError, LeaseLostError, PauseRequestedError
 from store.repositories.events import record_event
-from store.repositories.failures import end_if_spent, fail
-from store.repositories.moves import lock_job, move_job
+from store.repositories.moves import end_if_spent, fail, lock_job, move_job
 from store.repositories.workers import see_process
 from store.states import ACTIVE, JobState
 from store.summaries import outcome_of, summary_of
-from store.tables.artifacts import Artifact
+from store.tables.files import Artifact
 from store.tables.jobs import Job
 from store.tables.trials import TrialRow
 

@@ -13,20 +13,52 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
-from sqlalchemy import CTE, Double, SQLColumnExpression, Text, and_, cast, exists, func, literal, or_, select, true
+from sqlalchemy import (
+    CTE,
+    Double,
+    SQLColumnExpression,
+    Text,
+    Update,
+    and_,
+    cast,
+    delete,
+    exists,
+    func,
+    insert,
+    literal,
+    or_,
+    select,
+    true,
+    update,
+)
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
-from sqlalchemy.orm import aliased
+from sqlalchemy.orm import Session, aliased
 from sqlalchemy.sql.elements import ColumnElement
 
 from axformer.wire.devices import Device
-from store.abilities import ALL, Abilities
 from store.settings import HALF_LIFE_SECONDS, PRIORITY_SECONDS, Settings
 from store.states import WORKING, JobState
 from store.tables.jobs import Job
 from store.tables.teams import Team
-from store.tables.turns import Turn
-from store.tables.workers import Worker
+from store.tables.workers import TeamTurn, Worker
 from store.work import WORK
+
+
+@dataclass(frozen=True)
+class Abilities:
+    """A worker's abilities; the defaults allow every job."""
+
+    device: Device = Device.ANY
+    """The worker's device; ``any`` takes every job."""
+    knobs: frozenset[str] | None = None
+    """The knobs that the worker knows; a job with others is left to a newer worker. None means all."""
+
+    machine: str | None = None
+    """The worker's machine; trainings that another one can go on with are left to that one for a while. None takes them too."""
+
+
+ALL = Abilities()
+
 
 _Held = aliased(Job)
 _NOW = func.statement_timestamp()
@@ -82,8 +114,8 @@ def standings(rules: Rules) -> CTE:
     fading = func.sum(faded(held_seconds(), held_until(), rules)).label("used")
     held = select(Job.team_id, func.count().filter(is_alive).label("running"), fading)
     now = held.where(Job.worker.is_not(None)).group_by(Job.team_id).subquery()
-    ended = select(Turn.team_id, func.sum(faded(Turn.seconds, Turn.ended_at, rules)).label("used"))
-    before = ended.group_by(Turn.team_id).subquery()
+    ended = select(TeamTurn.team_id, func.sum(faded(TeamTurn.seconds, TeamTurn.ended_at, rules)).label("used"))
+    before = ended.group_by(TeamTurn.team_id).subquery()
     account = faded(Team.used_seconds, Team.used_as_of, rules)
     used = account + func.coalesce(before.c.used, 0) + func.coalesce(now.c.used, 0)
     running = func.coalesce(now.c.running, 0)
@@ -161,3 +193,31 @@ def _waiting(rules: Rules, able: Abilities) -> CTE:
     key = _seconds(Job.waits_since) - cast(Job.priority, Double) * rules.priority_seconds
     behind = func.row_number().over(partition_by=Job.team_id, order_by=(key, Job.id)) - 1
     return select(*_SHOWN, key.label("key"), behind.label("behind")).where(is_waiting(), fits(able)).cte("waiting")
+
+
+def end_turn(session: Session, job: Job) -> None:
+    """Record how long the worker of a locked job has held it; for a lost worker, until its lease expired.
+
+    A job without a worker gets no record.
+    """
+    if job.worker is None:
+        return
+    turn = select(Job.team_id, held_seconds(), held_until()).where(Job.id == job.id)
+    session.execute(insert(TeamTurn).from_select(["team_id", "seconds", "ended_at"], turn))
+    job.worker_seconds = Job.worker_seconds + held_seconds()
+    job.worker = job.lease_until = job.claimed_at = None
+
+
+def settle_turns(session: Session, rules: Rules) -> None:
+    """Add ended turns to their teams' accounts. The total use of a team does not change."""
+    session.execute(_settlement(rules), execution_options={"synchronize_session": False})
+
+
+@cache
+def _settlement(rules: Rules) -> Update:
+    ended = delete(TeamTurn).returning(TeamTurn.team_id, TeamTurn.seconds, TeamTurn.ended_at).cte("ended")
+    seconds = func.sum(faded(ended.c.seconds, ended.c.ended_at, rules)).label("seconds")
+    sums = select(ended.c.team_id, seconds).group_by(ended.c.team_id).cte("sums")
+    used = faded(Team.used_seconds, Team.used_as_of, rules) + sums.c.seconds
+    account = update(Team).where(Team.id == sums.c.team_id)
+    return account.values(used_seconds=used, used_as_of=func.statement_timestamp())

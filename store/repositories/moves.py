@@ -1,5 +1,6 @@
 """State changes of a job: under a lock, with an event, and without a lease if no worker holds the job afterwards."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import func, select
@@ -7,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from axformer.wire.handovers import HandoverState
 from store.repositories.events import record_event
-from store.repositories.turns import end_turn
+from store.repositories.line import end_turn
 from store.states import ACTIVE, TERMINAL, JobState, check_transition
 from store.tables.jobs import Job
 
@@ -64,3 +65,35 @@ def _settle_handover(job: Job) -> None:
     else:
         job.handover = job.handover | {"state": HandoverState.FAILED.value, "error": _NO_RESULT}
         job.handover_token = None
+
+
+WORKER_LOST = "worker_lost"
+"""Error code of a job that has lost its worker too often."""
+
+
+def fail(session: Session, job: Job, error: Mapping[str, Any]) -> None:
+    """End a locked job with an error: ``code``, ``message``, perhaps ``param``, and ``retryable``."""
+    job.error = {name: _storable(value) for name, value in error.items()}
+    move_job(session, job, JobState.FAILED, reason=job.error["message"], data={"error": job.error})
+
+
+def _storable(value: Any) -> Any:
+    """Replace what PostgreSQL does not store, NUL and lone surrogates; a message may quote a hostile file."""
+    if not isinstance(value, str):
+        return value
+    return value.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
+
+
+def end_if_spent(session: Session, job: Job) -> bool:
+    """End or pause a job without a worker if its owner asked for that, or end it if it has no attempts left."""
+    if job.state is JobState.CANCELLING:
+        move_job(session, job, JobState.CANCELLED, reason="its worker was lost while it was being cancelled")
+        return True
+    if job.attempt < job.max_attempts:
+        if job.state is not JobState.PAUSING:
+            return False
+        move_job(session, job, JobState.PAUSED, reason="its worker was lost while it was being paused")
+        return True
+    message = f"{job.attempt} workers in a row were lost while running this job; the last was {job.worker}"
+    fail(session, job, {"code": WORKER_LOST, "message": message, "retryable": True})
+    return True

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
-from store.tables.outbox import OutboxMessage
+from store.tables.workers import OutboxMessage
 
 
 def add_message(session: Session, job_id: str) -> None:

@@ -16,13 +16,12 @@ from store import locks
 from store.repositories.events import record_event
 from store.repositories.steering import delete_job
 from store.states import ACTIVE, TERMINAL
-from store.tables.artifacts import Artifact
 from store.tables.audit import AuditEntry
 from store.tables.events import Event
+from store.tables.files import Artifact, Upload
 from store.tables.jobs import REFERENCES, Job
-from store.tables.outbox import OutboxMessage
-from store.tables.uploads import Upload
 from store.tables.webhooks import Delivery
+from store.tables.workers import OutboxMessage
 
 BATCH = 100
 """Jobs or uploads per transaction, so that locks are held for well under a second."""

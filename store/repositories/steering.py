@@ -11,7 +11,7 @@ from store.errors import IllegalTransitionError
 from store.repositories.moves import lock_job, move_job
 from store.repositories.outbox import add_message
 from store.states import TERMINAL, WORKING, JobState
-from store.tables.artifacts import Artifact
+from store.tables.files import Artifact
 from store.tables.jobs import Job
 from store.tables.trials import TrialRow
 

@@ -19,7 +19,7 @@ _COLUMNS = tuple(getattr(TrialRow, name) for name in Trial.model_fields)
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedTrials:
     """Which trials a table shows, and in which order."""
 
     sort: str = "seq"
@@ -31,7 +31,7 @@ class Wanted:
     """Text that the element's id must contain."""
 
 
-class Point(NamedTuple):
+class TracePoint(NamedTuple):
     """A trial as a mark in a chart."""
 
     seq: int
@@ -59,7 +59,7 @@ class Totals(NamedTuple):
 
 
 def trial_table(
-    session: Session, job_id: str, wanted: Wanted, *, offset: int, limit: int
+    session: Session, job_id: str, wanted: WantedTrials, *, offset: int, limit: int
 ) -> tuple[Sequence[Trial], int]:
     """A page of the job's trials, and their total number. Equal trials keep the order of the pass."""
     fits = _fits(job_id, wanted)
@@ -72,16 +72,16 @@ def trial_table(
     return [Trial.model_validate(dict(row)) for row in rows], total
 
 
-def thinned_points(session: Session, job_id: str, *, most: int) -> list[Point]:
+def thinned_points(session: Session, job_id: str, *, most: int) -> list[TracePoint]:
     """Trials as marks of a chart, in order: all accepted and refined ones, and about ``most`` of the rejected ones."""
     shown = TrialRow.job_id == job_id
     # Trials are numbered without gaps, and the last number is found without counting.
     last = session.scalars(select(func.max(TrialRow.seq)).where(shown)).one()
     step = max(1, -(-(last or 0) // most))
     kept = () if step == 1 else (or_(TrialRow.seq % step == 0, TrialRow.verdict.in_(_TURNS)),)
-    columns = (getattr(TrialRow, name) for name in Point._fields)
+    columns = (getattr(TrialRow, name) for name in TracePoint._fields)
     query = select(*columns).where(shown, *kept)
-    return [Point(*row) for row in session.execute(query.order_by(TrialRow.seq))]
+    return [TracePoint(*row) for row in session.execute(query.order_by(TrialRow.seq))]
 
 
 def standing_points(session: Session, job_id: str) -> list[tuple[int, float]]:
@@ -96,7 +96,7 @@ def standing_trials(session: Session, job_id: str) -> list[Trial]:
     return [Trial.model_validate(dict(row)) for row in session.execute(query.order_by(TrialRow.seq)).mappings()]
 
 
-def element_points(session: Session, job_id: str, *, most_neurons: int) -> tuple[list[Point], bool]:
+def element_points(session: Session, job_id: str, *, most_neurons: int) -> tuple[list[TracePoint], bool]:
     """The trials of all elements, the last of each being its verdict, and whether they include all neuron groups.
 
     If there are more than ``most_neurons`` trials of neurons, only those that removed neurons are included.
@@ -107,8 +107,8 @@ def element_points(session: Session, job_id: str, *, most_neurons: int) -> tuple
     count = session.scalars(select(func.count()).select_from(TrialRow).where(shown, is_neurons)).one()
     whole = count <= most_neurons
     kept = (shown,) if whole else (shown, or_(~is_neurons, TrialRow.verdict == Verdict.ACCEPT.value))
-    columns = (getattr(TrialRow, name) for name in Point._fields)
-    return [Point(*row) for row in session.execute(select(*columns).where(*kept).order_by(TrialRow.seq))], whole
+    columns = (getattr(TrialRow, name) for name in TracePoint._fields)
+    return [TracePoint(*row) for row in session.execute(select(*columns).where(*kept).order_by(TrialRow.seq))], whole
 
 
 def last_plan(session: Session, job_id: str, *, upto: int | None) -> list[dict[str, Any]] | None:
@@ -134,7 +134,7 @@ def trace_totals(session: Session, job_id: str) -> Totals:
     return Totals(*row[:5], int(row[5]), row[6])
 
 
-def _fits(job_id: str, wanted: Wanted) -> tuple[ColumnElement[bool], ...]:
+def _fits(job_id: str, wanted: WantedTrials) -> tuple[ColumnElement[bool], ...]:
     conditions: list[ColumnElement[bool]] = [TrialRow.job_id == job_id]
     if wanted.verdict:
         conditions.append(TrialRow.verdict == wanted.verdict)

@@ -1,6 +1,7 @@
 """The registered workers, and which of them are alive."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 
 from sqlalchemy import delete, func, or_, select, update
@@ -8,6 +9,8 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from axformer.wire.devices import Device
+from store.states import ACTIVE, JobState
+from store.tables.jobs import Job
 from store.tables.workers import Worker
 
 FORGOTTEN_AFTER = timedelta(days=1)
@@ -50,3 +53,35 @@ def living_workers(session: Session, within_seconds: float) -> Sequence[Worker]:
     """Workers that were seen within some seconds, by name."""
     since = func.clock_timestamp() - timedelta(seconds=within_seconds)
     return session.scalars(select(Worker).where(Worker.last_seen >= since).order_by(Worker.name)).all()
+
+
+@dataclass(frozen=True)
+class Held:
+    """A job that a process holds, by the database's clock."""
+
+    job_id: str
+    fence: int
+    worker: str
+    cancelling_seconds: float | None
+    """Seconds since its owner asked to cancel it; None if the owner has not."""
+    is_pausing: bool
+    """Whether its owner has paused it."""
+    overdue_seconds: float
+    """Seconds since its lease expired; negative while the lease is valid."""
+
+
+def held_by(session: Session, workers: Collection[str]) -> Sequence[Held]:
+    """The jobs that these workers hold, including expired ones that no other worker has claimed yet."""
+    now = func.clock_timestamp()
+    query = select(
+        Job.id,
+        Job.fence,
+        Job.worker,
+        func.extract("epoch", now - Job.cancel_requested_at),
+        Job.state == JobState.PAUSING,
+        func.extract("epoch", now - Job.lease_until),
+    ).where(Job.worker.in_(workers), Job.state.in_(ACTIVE), Job.lease_until.is_not(None))
+    return [
+        Held(job_id, fence, str(worker), None if cancelling is None else float(cancelling), is_pausing, float(overdue))
+        for job_id, fence, worker, cancelling, is_pausing, overdue in session.execute(query)
+    ]

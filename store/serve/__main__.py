@@ -24,7 +24,7 @@ from store.migrate import migrate
 from store.serve.first_key import ServeFile, keep_or_make_key, read_serve_file, write_serve_file
 from store.serve.stack import CHECKOUT, Program, Stack
 from store.settings import Settings, StackSettings
-from store.system.ports import LOOPBACK, is_free
+from store.system.processes import LOOPBACK, is_free
 
 DEFAULT_PORT = 8000
 _PORTS_TRIED = 100

@@ -13,8 +13,7 @@ from types import FrameType
 
 from store.embedded.server import STOP_SECONDS, EmbeddedServer
 from store.errors import StackError, StoppedError
-from store.system.ports import LOOPBACK
-from store.system.processes import Child, spawn
+from store.system.processes import LOOPBACK, Child, spawn
 
 _POLL_SECONDS = 0.2
 """How soon a dead child or a Ctrl-C is noticed."""

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from store.errors import StorageError, StorageRefusedError
+from store.settings import Settings
 from store.storage.content import Stored, checked, copy_counted
 
 READ_CHUNK = 2**20
@@ -273,3 +274,15 @@ def _sync_directory(directory: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def open_storage(settings: Settings) -> Storage:
+    """Open the storage, without connecting yet. Threads may share it, processes may not."""
+    if settings.storage_bucket is None:
+        return LocalStorage(settings.storage_dir)
+    # Imported only here: a service whose files are in a directory needs no client of a store.
+    from store.storage.bucket import Bucket
+    from store.storage.object_storage import ObjectStorage
+
+    name, prefix = settings.storage_bucket
+    return ObjectStorage(Bucket(name, settings.object_store), prefix, settings.spool_dir)

@@ -7,10 +7,11 @@ a child's descendants therefore checks with :func:`has_ended`, which does not re
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -114,3 +115,40 @@ def spawn(
             start_new_session=True,
         )
     return Child(name=name, process=process, log=log, stop_signal=stop_signal)
+
+
+LOOPBACK = "127.0.0.1"
+
+
+def free_port() -> int:
+    """A port that nothing listens on at this moment, chosen by the kernel."""
+    with socket.socket() as probe:
+        probe.bind((LOOPBACK, 0))
+        return int(probe.getsockname()[1])
+
+
+def is_free(port: int) -> bool:
+    """Whether a server could listen on this port now."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((LOOPBACK, port))
+        except OSError:
+            return False
+        return True
+
+
+def once(act: Callable[[], None]) -> Callable[..., None]:
+    """A signal handler that acts at the first signal only.
+
+    Python runs a handler between any two steps of the main thread, also in the middle of the same handler for an earlier
+    signal. Anything that takes a lock, such as ``threading.Event.set``, would then wait for itself forever.
+    """
+    called: list[None] = []
+
+    def handler(*_: object, **__: object) -> None:
+        if not called:
+            called.append(None)  # a signal between these two lines is handled whole before this one goes on
+            act()
+
+    return handler

@@ -1,15 +1,12 @@
 """All tables together, for migrations and other users of the whole metadata."""
 
 from store.tables import (
-    artifacts,
     audit,
     events,
+    files,
     jobs,
-    outbox,
     teams,
     trials,
-    turns,
-    uploads,
     webhooks,
     workers,
 )
@@ -21,10 +18,10 @@ TABLES = (
     jobs.Job,
     trials.TrialRow,
     events.Event,
-    artifacts.Artifact,
-    uploads.Upload,
-    outbox.OutboxMessage,
-    turns.Turn,
+    files.Artifact,
+    files.Upload,
+    workers.OutboxMessage,
+    workers.TeamTurn,
     workers.Worker,
     webhooks.WebhookSecret,
     webhooks.Delivery,

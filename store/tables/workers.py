@@ -1,8 +1,13 @@
-"""Workers, as they last made themselves known. Which job one holds stands with the job."""
+"""Tables beside the queue: workers, messages to them, and turns.
+
+A message commits with its job, so only existing jobs are announced and none is forgotten. A turn is how long a worker has held
+a job: the end of a lease writes one, and the next claim adds it to the team's account (``teams.used_seconds``), so that the end
+of a lease never waits for a row that others write.
+"""
 
 from datetime import datetime
 
-from sqlalchemy import func
+from sqlalchemy import Double, ForeignKey, Identity, Index, func, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from axformer.wire.devices import Device
@@ -27,3 +32,26 @@ class Worker(Base):
     created_at: Mapped[CreatedAt]
     last_seen: Mapped[datetime] = mapped_column(server_default=func.now())
     """When it last looked for a job, renewed its lease, or found that there is nothing for it to do."""
+
+
+class OutboxMessage(Base):
+    """A wake-up message for a waiting job, to be sent to the broker."""
+
+    __tablename__ = "outbox"
+    __table_args__ = (Index("ix_outbox_unsent", "id", postgresql_where=text("sent_at IS NULL")),)
+
+    id: Mapped[int] = mapped_column(Identity(), primary_key=True)
+    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"), index=True)
+    created_at: Mapped[CreatedAt]
+    sent_at: Mapped[datetime | None]
+
+
+class TeamTurn(Base):
+    """One ended or lost lease that is not in its team's account yet."""
+
+    __tablename__ = "turns"
+
+    id: Mapped[int] = mapped_column(Identity(), primary_key=True)
+    team_id: Mapped[str] = mapped_column(ForeignKey("teams.id", ondelete="CASCADE"))
+    seconds: Mapped[float] = mapped_column(Double)
+    ended_at: Mapped[datetime]

@@ -23,9 +23,8 @@ from store.session import Sessions, session_scope
 from store.setting_groups import RateSettings
 from store.settings import Settings
 from store.states import JobState
-from store.storage.open_storage import open_storage
-from store.storage.storage import Storage, job_folder
-from store.tables.artifacts import Artifact
+from store.storage.storage import Storage, job_folder, open_storage
+from store.tables.files import Artifact
 from tests.serving import serving
 from tests.specs import with_spec
 

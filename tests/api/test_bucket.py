@@ -12,8 +12,7 @@ from starlette.testclient import TestClient
 from store.setting_groups import RateSettings
 from store.settings import Settings
 from store.storage.bucket import BLOCK_BYTES
-from store.storage.open_storage import open_storage
-from store.storage.storage import Storage
+from store.storage.storage import Storage, open_storage
 from tests.api.conftest import Stage
 from tests.object_store import Fault, ObjectStore, always
 

@@ -10,9 +10,9 @@ from structlog.testing import capture_logs
 from store.repositories import leases, moves, steering
 from store.repositories.handovers import claim_handover, fail_handover, finish_handover
 from store.session import session_scope
+from store.signing import open_vault
 from store.states import JobState
 from store.tables.jobs import Job
-from store.vault import open_vault
 from tests.api.test_hub_tokens import everything_stored
 
 HUB = {"uri": "hf://acme/small", "token": "hf_canary"}

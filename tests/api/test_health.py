@@ -10,7 +10,7 @@ from api.main import create_app
 from axformer import __version__
 from store.migrate import newest_revision
 from store.session import session_scope
-from store.system.ports import free_port
+from store.system.processes import free_port
 
 
 def test_all_parts_there(client):

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from api.errors import InvalidInputError, RangeError
-from api.http.negotiation import choose
+from api.http.answers import choose
 from api.http.paging import parse_cursor
 from api.http.ranges import parse_range
 from tests.statements import said_to

@@ -13,8 +13,8 @@ from store.errors import VaultKeyError
 from store.repositories.jobs import hub_token_of
 from store.session import session_scope
 from store.settings import Settings
+from store.signing import open_vault
 from store.tables.schema import metadata
-from store.vault import open_vault
 
 TOKEN = "hf_canary" + "x" * 28
 PRIVATE = {"checkpoint": {"uri": "hf://acme/private@main"}, "hub_token": TOKEN}

@@ -4,7 +4,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from api.schemas.examples import EXAMPLES
+from api.openapi import EXAMPLES
 
 METHODS = ("get", "post", "put", "patch", "delete", "head")
 

@@ -12,8 +12,7 @@ from api.services.queue_view import Views
 from axformer.wire.devices import Device
 from store.repositories import claims, jobs, leases, moves
 from store.repositories.queue import waiting_jobs
-from store.repositories.quotas import Limits, set_limits
-from store.repositories.teams import create_team
+from store.repositories.teams import TeamLimits, create_team, set_limits
 from store.repositories.workers import note_worker
 from store.session import session_scope
 from tests.specs import spec_of
@@ -188,7 +187,7 @@ def test_a_job_that_no_living_worker_can_take_says_so(api, stage, sessions):
 
 def test_a_job_that_its_teams_limit_holds_back_says_so(api, stage, sessions, crew):
     with session_scope(sessions) as session:
-        set_limits(session, crew.id, Limits(running=1))
+        set_limits(session, crew.id, TeamLimits(running=1))
     start_worker(sessions)
     stage.running()
     waiting = stage.queued()

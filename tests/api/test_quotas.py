@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from store.repositories.quotas import Limits, set_limits, use_of
+from store.repositories.teams import TeamLimits, set_limits, use_of
 from store.session import session_scope
 
 
@@ -14,7 +14,7 @@ def limit(sessions, crew):
 
     def to(**limits):
         with session_scope(sessions) as session:
-            set_limits(session, crew.id, Limits(**limits))
+            set_limits(session, crew.id, TeamLimits(**limits))
 
     return to
 

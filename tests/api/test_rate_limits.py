@@ -8,7 +8,7 @@ from api.main import create_app
 from api.rate_limits import RateLimits
 from store.ids import new_id
 from store.setting_groups import RateSettings
-from store.system.ports import free_port
+from store.system.processes import free_port
 
 
 @pytest.fixture

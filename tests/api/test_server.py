@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from api.server import SILENT_SECONDS
 from store.serve.stack import Program, Stack
 from store.settings import Settings
-from store.system.ports import LOOPBACK, free_port
+from store.system.processes import LOOPBACK, free_port
 from tests.api.conftest import Crew
 
 PROCESSES = 2

@@ -13,7 +13,7 @@ from api.main import create_app
 from api.wakeup import WAKE_TASK
 from store.repositories.outbox import unsent_messages
 from store.session import session_scope
-from store.system.ports import free_port
+from store.system.processes import free_port
 
 
 @pytest.fixture

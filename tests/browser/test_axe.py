@@ -54,7 +54,6 @@ def paths(sessions: Sessions, settings: Settings, team: Team) -> list[str]:
         f"/compare?job={running}&job={ended}",
         "/new",
         "/team",
-        "/docs",
         "/no-such-page",
     ]
 

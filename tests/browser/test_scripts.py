@@ -115,3 +115,17 @@ def test_the_form_shows_the_columns_of_the_task_the_knobs_of_the_goal_and_events
     assert not events.is_visible()
     page.locator("[id='webhook.url']").fill("https://ci.example.com")
     assert events.is_visible()
+
+
+def test_the_page_of_the_api_shows_every_route_and_asks_nobody_else(open_tab: Open) -> None:
+    page, asked, said = open_tab().page, list[str](), list[str]()
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda message: said.append(message.text))
+    page.goto("/docs")
+    page.get_by_text("/v1/jobs/{job_id}/pause").wait_for()
+    document = page.request.get("/openapi.json").json()
+    assert page.locator(".opblock").count() == sum(len(methods) for methods in document["paths"].values())
+    page.get_by_text("Post a job").click()
+    page.get_by_text("Needs a key with the scope").first.wait_for()
+    assert {url.partition("/v1")[0].split("/", 3)[2] for url in asked} == {page.url.split("/", 3)[2]}
+    assert said == []

@@ -6,7 +6,7 @@ from axformer.client import Client
 from store.repositories.handovers import claim_handover
 from store.session import Sessions, session_scope
 from store.settings import Settings
-from store.vault import open_vault
+from store.signing import open_vault
 from tests.api.conftest import Stage
 from tests.client.commands import answered, logged_in, ran, run
 from tests.client.conftest import FILES

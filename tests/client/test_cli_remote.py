@@ -21,7 +21,7 @@ from store.repositories.audit import Operator
 from store.repositories.jobs import hub_token_of
 from store.session import Sessions, session_scope
 from store.settings import Settings
-from store.vault import open_vault
+from store.signing import open_vault
 from tests.api.conftest import Crew, Stage, trial
 from tests.client.commands import answered, logged_in, ran, run
 from tests.client.conftest import FILES, beside, play_worker

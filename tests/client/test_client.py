@@ -21,7 +21,7 @@ from axformer.client import (
     WaitTimeoutError,
 )
 from axformer.errors import InputError
-from store.repositories.uploads import find_upload
+from store.repositories.files import find_upload
 from store.session import Sessions, session_scope
 from store.settings import Settings
 from store.storage.storage import LocalStorage, upload_folder

@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.console import Console
 
-from api.schemas.examples import JOB
+from api.openapi import EXAMPLES
 from axformer.cli.watch import _shown
 from axformer.client import Job, Update
 
@@ -18,8 +18,8 @@ def update(done: int, state: str = "running") -> Update:
         "detail": f"block {done}",
         "seconds_left": 2.0,
     }
-    progress = JOB["progress"] | {"step": None if state == "succeeded" else step}
-    return Update(Job.model_validate(JOB | {"state": state, "progress": progress}), [])
+    progress = EXAMPLES["job"]["progress"] | {"step": None if state == "succeeded" else step}
+    return Update(Job.model_validate(EXAMPLES["job"] | {"state": state, "progress": progress}), [])
 
 
 def shown() -> str:

@@ -6,7 +6,7 @@ one."""
 import asyncio
 import sys
 
-from store.system.ports import LOOPBACK
+from store.system.processes import LOOPBACK
 
 _PIECE = 2**16
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from store.system.ports import LOOPBACK, free_port
-from store.system.processes import Child
+from store.system.processes import LOOPBACK, Child, free_port
 from tests.faults.faults import Point, pid_of
 from tests.faults.service import READY_SECONDS, Service, kill_tree, service, tree, wait_until
 

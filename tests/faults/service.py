@@ -25,8 +25,7 @@ from store.serve.first_key import keep_or_make_key
 from store.serve.stack import CHECKOUT
 from store.settings import Settings
 from store.states import TERMINAL
-from store.system.ports import LOOPBACK, free_port
-from store.system.processes import Child
+from store.system.processes import LOOPBACK, Child, free_port
 from tests import forked
 
 LEASE_SECONDS = 3.0

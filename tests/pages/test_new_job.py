@@ -19,7 +19,7 @@ from store.repositories.audit import Operator
 from store.repositories.jobs import hub_token_of, list_jobs
 from store.repositories.keys import create_key
 from store.session import session_scope
-from store.vault import open_vault
+from store.signing import open_vault
 
 TOKEN = "hf_canary" + "x" * 28
 FIELDS = {"name": "from the page", "checkpoint": "hf://acme/bert", "validation": "s3://acme/dev.csv", "nonce": "abc1"}

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from axformer.wire.scopes import Scope
+from store.repositories.deliveries import valid_secrets
 from store.repositories.keys import authenticate, create_key, revoke_key
-from store.repositories.webhook_secrets import valid_secrets
 from store.session import session_scope
 from store.signing import signing_key
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from zlib import crc32
 
-from store.repositories.failures import WORKER_LOST
+from store.repositories.moves import WORKER_LOST
 from store.states import ACTIVE, TERMINAL, TRANSITIONS, JobState
 from tests.simulation.database import Row, Snapshot
 

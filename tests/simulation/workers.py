@@ -10,9 +10,9 @@ from sqlalchemy.orm import Session
 from axformer.plan.trial import Phase, Trial, Verdict
 from store.errors import CancelRequestedError, LeaseLostError, PauseRequestedError
 from store.repositories import claims, leases, trials
-from store.repositories.slices import yield_to_others
+from store.repositories.claims import yield_to_others
 from store.states import JobState
-from store.tables.artifacts import Artifact
+from store.tables.files import Artifact
 from store.tables.jobs import Job
 from tests.simulation.database import Row, Snapshot
 from tests.simulation.invariants import BrokenInvariantError, loss_of, trace_of

@@ -8,11 +8,9 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from axformer.wire.devices import Device
-from store.abilities import Abilities
 from store.repositories import claims, jobs, leases
-from store.repositories.line import DEFAULT_RULES, Rules
-from store.repositories.quotas import Limits, set_limits
-from store.repositories.teams import create_team
+from store.repositories.line import DEFAULT_RULES, Abilities, Rules
+from store.repositories.teams import TeamLimits, create_team, set_limits
 from store.session import Sessions, session_scope
 from store.tables.jobs import Job
 from store.tables.teams import Team
@@ -60,13 +58,13 @@ class Crowd:
         self.rules = rules
         self.ids: dict[str, str] = {}
 
-    def team(self, name: str, *, used: float = 0.0, limits: Limits | None = None) -> None:
+    def team(self, name: str, *, used: float = 0.0, limits: TeamLimits | None = None) -> None:
         """Make a team that has used so many seconds."""
         with session_scope(self.sessions) as session:
             made = create_team(session, f"{name} {len(self.ids)}")
             account = {"used_seconds": used, "used_as_of": func.clock_timestamp()}
             session.execute(update(Team).where(Team.id == made.id).values(account))
-            set_limits(session, made.id, limits or Limits())
+            set_limits(session, made.id, limits or TeamLimits())
         self.ids[name] = made.id
 
     def post(self, team: str, name: str = "job", *, waited: float = 0.0, **changes: Any) -> str:

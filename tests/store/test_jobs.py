@@ -10,8 +10,8 @@ from sqlalchemy.orm import Session
 
 from store.errors import IllegalTransitionError
 from store.repositories import jobs, leases, steering, teams
-from store.repositories.artifacts import list_artifacts
 from store.repositories.events import events_after
+from store.repositories.files import list_artifacts
 from store.repositories.jobs import Created
 from store.repositories.outbox import unsent_messages
 from store.repositories.trials import trials_after

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from sqlalchemy import delete, update
 
 from store.errors import CancelRequestedError, IllegalTransitionError, LeaseLostError
-from store.repositories import claims, failures, jobs, leases, steering
-from store.repositories.artifacts import find_artifact, list_artifacts
+from store.repositories import claims, jobs, leases, moves, steering
+from store.repositories.claims import yield_to_others
 from store.repositories.events import events_after
-from store.repositories.slices import yield_to_others
+from store.repositories.files import find_artifact, list_artifacts
 from store.repositories.trials import all_trials
 from store.session import Sessions, session_scope
 from store.states import JobState
-from store.tables.artifacts import Artifact
+from store.tables.files import Artifact
 from store.tables.jobs import Job
 from tests.store.makers import JobStep, Makers, claim, nothing_to_claim, reload
 
@@ -153,7 +153,7 @@ def test_a_job_out_of_attempts_fails_and_the_next_one_is_claimed(sessions: Sessi
     ended = reload(sessions, poison)
     assert ended.state is JobState.FAILED
     assert ended.error is not None
-    assert ended.error["code"] == failures.WORKER_LOST
+    assert ended.error["code"] == moves.WORKER_LOST
 
 
 def test_the_third_worker_that_is_lost_is_the_last(sessions: Sessions, held: Job) -> None:
@@ -166,7 +166,7 @@ def test_the_third_worker_that_is_lost_is_the_last(sessions: Sessions, held: Job
     ended = reload(sessions, held)
     assert (ended.state, ended.attempt) == (JobState.FAILED, 3)
     assert ended.error is not None
-    assert (ended.error["code"], ended.error["retryable"]) == (failures.WORKER_LOST, True)
+    assert (ended.error["code"], ended.error["retryable"]) == (moves.WORKER_LOST, True)
     assert "worker 3" in ended.error["message"]
 
 

@@ -11,17 +11,15 @@ from hypothesis import strategies as st
 from sqlalchemy import delete, select
 
 from axformer.wire.devices import Device
-from store.abilities import Abilities
 from store.repositories import claims, leases
-from store.repositories.line import Rules, standings
+from store.repositories.line import Abilities, Rules, settle_turns, standings
 from store.repositories.queue import waiting_jobs
-from store.repositories.quotas import Limits, set_limits
 from store.repositories.steering import retry_job
-from store.repositories.turns import settle_turns
+from store.repositories.teams import TeamLimits, set_limits
 from store.session import Sessions, session_scope
 from store.tables.jobs import Job
 from store.tables.teams import Team
-from store.tables.turns import Turn
+from store.tables.workers import TeamTurn
 from tests.store.crowd import Crowd
 
 ETERNAL = Rules(half_life_seconds=1e12)
@@ -31,7 +29,7 @@ LAW = settings(max_examples=15, deadline=None, suppress_health_check=[HealthChec
 
 def empty(sessions: Sessions) -> None:
     with session_scope(sessions) as session:
-        for table in (Job, Turn, Team):
+        for table in (Job, TeamTurn, Team):
             session.execute(delete(table))
 
 
@@ -73,7 +71,7 @@ def test_the_order_of_claims(sessions: Sessions, case: Case) -> None:
             crowd.post(name)
             crowd.claim()
         with session_scope(sessions) as session:
-            set_limits(session, crowd.ids[name], Limits(running=case.limits.get(name)))
+            set_limits(session, crowd.ids[name], TeamLimits(running=case.limits.get(name)))
     for number, (team, priority, minutes) in enumerate(posted, 1):
         crowd.post(team, str(number), priority=int(priority), waited=60 * float(minutes))
     assert " ".join(crowd.claims()) == case.order
@@ -230,7 +228,7 @@ def test_used_time_is_the_same_while_a_job_runs_when_it_ends_and_when_it_is_sett
     assert used(sessions, crowd, "a") == pytest.approx(500, abs=0.01)
     with session_scope(sessions) as session:
         settle_turns(session, crowd.rules)
-        assert session.scalars(select(Turn)).all() == []
+        assert session.scalars(select(TeamTurn)).all() == []
     assert used(sessions, crowd, "a") == pytest.approx(500, abs=0.01)
     with session_scope(sessions) as session:
         ended = session.get_one(Job, job.id)
@@ -308,7 +306,7 @@ def test_no_team_runs_more_than_it_may_however_many_claim_at_once(sessions: Sess
     empty(sessions)
     crowd = Crowd(sessions)
     for number, most in enumerate(limits):
-        crowd.team(str(number), limits=Limits(running=most))
+        crowd.team(str(number), limits=TeamLimits(running=most))
         for _ in range(4):
             crowd.post(str(number))
     together = Barrier(6)

@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy.orm import Session
 
 from axformer.wire.devices import Device
-from store.abilities import Abilities
 from store.repositories import claims, leases, steering
+from store.repositories.line import Abilities
 from store.repositories.workers import note_worker
 from store.session import Sessions, session_scope
 from store.states import JobState

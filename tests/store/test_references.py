@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store.errors import ReferenceFormError
-from store.references import Reference, Scheme, parse_reference, shown
+from store.references import ParsedReference, Scheme, parse_reference, shown
 
 UPLOAD = "upl_" + "0" * 32
 
@@ -32,7 +32,7 @@ UPLOAD = "upl_" + "0" * 32
 )
 def test_each_scheme_is_taken_apart(uri: str, expected: tuple[Scheme, str, str, str | None]) -> None:
     is_checkpoint = not uri.startswith("hf://datasets/")
-    assert parse_reference(uri, is_checkpoint=is_checkpoint) == Reference(uri, *expected)
+    assert parse_reference(uri, is_checkpoint=is_checkpoint) == ParsedReference(uri, *expected)
 
 
 @pytest.mark.parametrize(

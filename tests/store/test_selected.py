@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy.orm import Session
 
-from store.repositories import claims, exports, jobs, leases, moves, retention, slices, steering
+from store.repositories import claims, jobs, leases, moves, retention, steering, trials
 from store.repositories.queue import waiting_jobs
 from store.session import Sessions, session_scope
 from store.states import JobState
@@ -64,7 +64,7 @@ READS: dict[str, Callable[[Session, Job], object]] = {
     "standings": lambda session, job: jobs.find_standings(session, [job.id]),
     "line": lambda session, job: waiting_jobs(session),
     "claim": lambda session, job: claims.claim_next(session, "worker", 60),
-    "slices": lambda session, job: slices.may_others_go_first(session, job.id),
+    "slices": lambda session, job: claims.may_others_go_first(session, job.id),
     "retention": lambda session, job: retention.forget_old_events(session, timedelta(0)),
     "removal": lambda session, job: retention.remove_old_jobs(session, timedelta(0)),
     "deletion": lambda session, job: steering.delete_job(session, job.id),
@@ -92,5 +92,5 @@ def test_a_life_of_a_job_never_reads_its_report(sessions: Sessions, make: Makers
         for state in (JobState.VALIDATING, JobState.RUNNING, JobState.PACKAGING):
             leases.set_state(session, job.id, claimed.fence, state)
         leases.finish_succeeded(session, job.id, claimed.fence, REPORT, [])
-        exports.create_export(session, make.job(exported_from=job.id, upto=0), {})
+        trials.create_export(session, make.job(exported_from=job.id, upto=0), {})
     assert [statement for statement in said if reads_report(statement)] == []

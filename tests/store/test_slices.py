@@ -3,9 +3,9 @@
 import pytest
 
 from axformer.wire.devices import Device
-from store.abilities import ALL, Abilities
-from store.repositories.quotas import Limits
-from store.repositories.slices import yield_to_others
+from store.repositories.claims import yield_to_others
+from store.repositories.line import ALL, Abilities
+from store.repositories.teams import TeamLimits
 from store.session import Sessions, session_scope
 from store.tables.jobs import Job
 from tests.store.crowd import Crowd
@@ -13,7 +13,7 @@ from tests.store.crowd import Crowd
 
 def long_job(crowd: Crowd, team: str = "a", **limits: int) -> Job:
     """A job that has run for a day."""
-    crowd.team(team, limits=Limits(**limits))
+    crowd.team(team, limits=TeamLimits(**limits))
     crowd.post(team, "long")
     job = crowd.claim("process")
     assert job is not None

@@ -3,27 +3,67 @@
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import structlog
 from sqlalchemy.orm import Session
 
-from store.abilities import Abilities
+from axformer.wire.devices import Device
 from store.errors import StorageFullError, StorageUnavailableError
+from store.ids import new_id
 from store.repositories.claims import claim_next
-from store.repositories.line import rules_of
+from store.repositories.line import Abilities, rules_of
 from store.repositories.revision import database_revision
 from store.repositories.workers import note_worker
 from store.session import Sessions, make_engine, make_sessions, session_scope
 from store.settings import Settings
-from store.storage.open_storage import open_storage
-from store.storage.storage import Storage
+from store.storage.storage import Storage, open_storage
 from store.tables.jobs import Job
 from worker.base.compatibility import KNOBS, is_compatible, known_revision
-from worker.base.hardware import device_kind
-from worker.base.machine import machine_of
 from worker.sandbox.sandboxes import Sandboxes
+
+AUTO = "auto"
+
+
+def with_device(settings: Settings, sandboxes: Sandboxes) -> Settings:
+    """Replace ``auto`` in the settings by a device; a sandbox resolves it, since this process does not import PyTorch.
+
+    Raises:
+        SandboxError: the sandbox does not start.
+    """
+    if settings.device != AUTO:
+        return settings
+    return settings.model_copy(update={"device": sandboxes.prepare().make_ready().auto})
+
+
+def device_kind(name: str) -> Device:
+    """The kind of a device, from its PyTorch name; ``auto`` is not allowed."""
+    if name == AUTO:
+        raise ValueError("'auto' is not a device yet; with_device says which one it is here")
+    return Device.CPU if name.startswith("cpu") else Device.GPU
+
+
+_FILE = "machine"
+_PREFIX = "mch"
+
+
+@cache
+def machine_of(var_dir: Path) -> str:
+    """The id of the machine whose jobs keep their state in this directory; it is given at the first call."""
+    file = var_dir / _FILE
+    if not file.exists():
+        var_dir.mkdir(parents=True, exist_ok=True)
+        with NamedTemporaryFile("w", dir=var_dir, prefix=f".{_FILE}-") as made:
+            made.write(new_id(_PREFIX))
+            made.flush()
+            with suppress(FileExistsError):  # another worker was first
+                os.link(made.name, file)
+    return file.read_text()
+
 
 _LOG = structlog.get_logger(__name__)
 

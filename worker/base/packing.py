@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from store.storage.storage import READ_CHUNK, Storage, job_folder
-from store.tables.artifacts import Artifact
+from store.tables.files import Artifact
 
 ARCHIVE_NAME = "artifact.tar.gz"
 _COMPRESSION = 1

@@ -4,7 +4,8 @@ Two workers may bring the same content at the same time: each writes a file of i
 reader sees a whole file or none. Users of a file get a hard link of their own; clearing the cache harms nobody.
 
 All teams share it, and it knows nothing of access rights: a note says what a source had, never who may read it. A caller must
-ask the source first, with their own rights, before they read from here (see :meth:`worker.fetching.source.Source.open`).
+ask the source first, with their own rights, before they read from here
+(see :meth:`worker.fetching.source.ReferenceSource.open`).
 """
 
 import hashlib

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from axformer.data.formats import ENDINGS
+from axformer.data.formats import ENDINGS, PACKED
 from axformer.intake.foreign import remedy_for
 from axformer.intake.names import CONFIG, KNOWN_NAMES, WEIGHTS_INDEX, is_checkpoint_file, is_shard
 from store.errors import ReferenceFormError
-from store.references import Reference, Scheme, parse_reference
+from store.references import ParsedReference, Scheme, parse_reference
 from store.storage.archives import ARCHIVE_SUFFIXES, is_archive
 from worker.fetching.archive import unpack
 from worker.fetching.cache import Entry
@@ -21,9 +21,16 @@ from worker.fetching.errors import (
     ReferenceMissing,
     ReferenceTooLarge,
 )
-from worker.fetching.names import data_suffix
-from worker.fetching.source import Source
+from worker.fetching.source import ReferenceSource
 from worker.fetching.transfer import Transfer
+
+
+def data_suffix(name: str) -> str | None:
+    """The suffix that says how a data file is read, for example ``.jsonl`` or ``.csv.gz``; None if it is not known."""
+    lower = name.lower()
+    endings = (suffix + packed for suffix in ENDINGS for packed in ("", PACKED))
+    return next((ending for ending in endings if lower.endswith(ending)), None)
+
 
 _ABSENT = (ReferenceMissing, ReferenceDenied)
 """The answers of a source without listing to a missing file; object stores deny access instead of reporting it."""
@@ -46,7 +53,7 @@ class Fetcher:
     """Fetches for one job."""
 
     transfer: Transfer
-    open_source: Callable[[Reference], Source]
+    open_source: Callable[[ParsedReference], ReferenceSource]
 
     def checkpoint(self, uri: str, into: Path, expected: str | None = None) -> Fetched:
         """Put a checkpoint's files into a directory, which is made. Other files at the reference are left alone.
@@ -97,7 +104,7 @@ class Fetcher:
         return Fetched(destination, sha256, name)
 
     def _archive(
-        self, reference: Reference, source: Source, into: Path, expected: str | None
+        self, reference: ParsedReference, source: ReferenceSource, into: Path, expected: str | None
     ) -> tuple[Sequence[str], str]:
         """Unpack an archive; return the names of its files and its SHA-256."""
         policy = self.transfer.policy
@@ -117,7 +124,7 @@ class Fetcher:
             archive.unlink()
         return names, entry.sha256
 
-    def _files(self, reference: Reference, source: Source, into: Path) -> dict[str, Entry]:
+    def _files(self, reference: ParsedReference, source: ReferenceSource, into: Path) -> dict[str, Entry]:
         names = source.names()
         if names is None:
             return self._probed(reference, source, into)
@@ -126,7 +133,7 @@ class Fetcher:
             raise _no_config(reference.shown, names)
         return self._bring_all(reference, source, into, wanted, self.transfer.policy.checkpoint_bytes)
 
-    def _probed(self, reference: Reference, source: Source, into: Path) -> dict[str, Entry]:
+    def _probed(self, reference: ParsedReference, source: ReferenceSource, into: Path) -> dict[str, Entry]:
         """The files of a source that cannot list: those with known names, then the shards that the index names."""
         limit = self.transfer.policy.checkpoint_bytes
         present = self._bring_all(reference, source, into, [CONFIG], limit)
@@ -143,7 +150,7 @@ class Fetcher:
         return present
 
     def _bring_all(
-        self, reference: Reference, source: Source, into: Path, names: Sequence[str], limit: int
+        self, reference: ParsedReference, source: ReferenceSource, into: Path, names: Sequence[str], limit: int
     ) -> dict[str, Entry]:
         """Bring files into a directory, together of ``limit`` bytes at most."""
         policy = self.transfer.policy
@@ -158,19 +165,21 @@ class Fetcher:
             entries[name] = self._bring(reference, source, name, into / name, cap)
         return entries
 
-    def _bring(self, reference: Reference, source: Source, name: str | None, destination: Path, limit: int) -> Entry:
+    def _bring(
+        self, reference: ParsedReference, source: ReferenceSource, name: str | None, destination: Path, limit: int
+    ) -> Entry:
         place = reference.uri if name is None else f"{reference.uri}\n{name}"
         return self.transfer.bring(source, place, name, destination, limit)
 
 
-def _parsed(uri: str, *, is_checkpoint: bool) -> Reference:
+def _parsed(uri: str, *, is_checkpoint: bool) -> ParsedReference:
     try:
         return parse_reference(uri, is_checkpoint=is_checkpoint)
     except ReferenceFormError as error:
         raise ReferenceInvalid(str(error)) from None
 
 
-def _name(reference: Reference, source: Source) -> str:
+def _name(reference: ParsedReference, source: ReferenceSource) -> str:
     return source.filename if reference.scheme is Scheme.UPLOAD else reference.shown
 
 
@@ -186,7 +195,7 @@ def _bytes(entries: Mapping[str, Entry]) -> int:
     return sum(entry.size for entry in entries.values())
 
 
-def _shards(index: Path, reference: Reference) -> list[str]:
+def _shards(index: Path, reference: ParsedReference) -> list[str]:
     try:
         names = sorted(set(json.loads(index.read_bytes())["weight_map"].values()))
     except (ValueError, LookupError, AttributeError, TypeError, RecursionError):

@@ -6,7 +6,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 import httpx2
 
-from store.references import Reference
+from store.references import ParsedReference
 from worker.fetching.addresses import PinnedTransport
 from worker.fetching.deadline import Deadline
 from worker.fetching.errors import (
@@ -19,7 +19,7 @@ from worker.fetching.errors import (
     SourceUnavailable,
 )
 from worker.fetching.policy import FetchPolicy
-from worker.fetching.source import Content
+from worker.fetching.source import SourceContent
 
 MAX_REDIRECTS = 5
 CHUNK_BYTES = 1 << 18
@@ -35,13 +35,13 @@ _FIRST_SERVER_ERROR = 500
 class HttpSource:
     """A URL: of a file, or of a directory whose files are asked for by name."""
 
-    def __init__(self, reference: Reference, policy: FetchPolicy) -> None:
+    def __init__(self, reference: ParsedReference, policy: FetchPolicy) -> None:
         self._reference = reference
         self._policy = policy
 
     @property
     def filename(self) -> str:
-        """See :class:`worker.fetching.source.Source`."""
+        """See :class:`worker.fetching.source.ReferenceSource`."""
         return self._reference.filename
 
     def names(self) -> Sequence[str] | None:
@@ -49,8 +49,8 @@ class HttpSource:
         return None
 
     @contextmanager
-    def open(self, name: str | None, known: str | None) -> Iterator[Content | None]:
-        """See :class:`worker.fetching.source.Source`."""
+    def open(self, name: str | None, known: str | None) -> Iterator[SourceContent | None]:
+        """See :class:`worker.fetching.source.ReferenceSource`."""
         parts = urlsplit(self._reference.uri)
         path = parts.path if name is None else f"{parts.path.rstrip('/')}/{quote(name)}"
         url = urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
@@ -62,14 +62,14 @@ class HttpSource:
 @contextmanager
 def open_url(
     url: str, shown: str, policy: FetchPolicy, *, known: str | None = None, headers: Mapping[str, str] | None = None
-) -> Iterator[Content | None]:
+) -> Iterator[SourceContent | None]:
     """Start to read a URL; gives None if the server says that the ``known`` version is still current.
 
     Args:
         url: an ``http`` or ``https`` URL.
         shown: how messages name it.
         policy: where it may lead.
-        known: a version given by an earlier ``Content``.
+        known: a version given by an earlier ``SourceContent``.
         headers: sent to the URL's own host and dropped where it redirects elsewhere.
     """
     timeout = httpx2.Timeout(policy.read_seconds, connect=policy.connect_seconds)
@@ -87,7 +87,7 @@ def open_url(
                 yield None
             else:
                 _check_status(response, shown)
-                yield Content(_chunks(response, shown, deadline), _length(response), _version(response))
+                yield SourceContent(_chunks(response, shown, deadline), _length(response), _version(response))
         finally:
             response.close()
 

@@ -9,17 +9,17 @@ import httpx2
 from huggingface_hub import HfApi, hf_hub_url
 from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RepositoryNotFoundError, RevisionNotFoundError
 
-from store.references import Reference
+from store.references import ParsedReference
 from worker.fetching.errors import ReferenceDenied, ReferenceMissing, SourceUnavailable
 from worker.fetching.http import open_url
 from worker.fetching.policy import FetchPolicy, with_private_host
-from worker.fetching.source import Content
+from worker.fetching.source import SourceContent
 
 
 class HubSource:
     """A repository of models, or a file of a repository of data sets."""
 
-    def __init__(self, reference: Reference, policy: FetchPolicy) -> None:
+    def __init__(self, reference: ParsedReference, policy: FetchPolicy) -> None:
         self._reference = reference
         self._type = "dataset" if reference.path else "model"
         self._endpoint = policy.hub_endpoint
@@ -29,16 +29,16 @@ class HubSource:
 
     @property
     def filename(self) -> str:
-        """See :class:`worker.fetching.source.Source`."""
+        """See :class:`worker.fetching.source.ReferenceSource`."""
         return self._reference.filename
 
     def names(self) -> Sequence[str] | None:
-        """See :class:`worker.fetching.source.Source`."""
+        """See :class:`worker.fetching.source.ReferenceSource`."""
         return sorted(name for name in self._commit[1] if "/" not in name)
 
     @contextmanager
-    def open(self, name: str | None, known: str | None) -> Iterator[Content | None]:
-        """See :class:`worker.fetching.source.Source`.
+    def open(self, name: str | None, known: str | None) -> Iterator[SourceContent | None]:
+        """See :class:`worker.fetching.source.ReferenceSource`.
 
         A file of a known commit is asked for too, and not read: the hub tells the commit of a gated repository to anybody, so
         only its answer for the file says whether this token may have what another's has brought.
@@ -50,7 +50,7 @@ class HubSource:
         shown = self._reference.shown if name is None else f"{self._reference.shown}/{name}"
         with self._naming_the_gate(), open_url(url, shown, self._policy, headers=headers) as content:
             assert content is not None  # nothing was known to the URL
-            yield None if commit == known else Content(content.chunks, content.size, commit)
+            yield None if commit == known else SourceContent(content.chunks, content.size, commit)
 
     @contextmanager
     def _naming_the_gate(self) -> Iterator[None]:

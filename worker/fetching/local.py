@@ -7,34 +7,34 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from store.references import Reference
+from store.references import ParsedReference
 from worker.fetching.errors import ReferenceDenied, ReferenceForbidden, ReferenceInvalid, ReferenceMissing
 from worker.fetching.http import CHUNK_BYTES
 from worker.fetching.policy import FetchPolicy
-from worker.fetching.source import Content
+from worker.fetching.source import SourceContent
 
 
 class LocalSource:
     """A ``file://`` reference."""
 
-    def __init__(self, reference: Reference, policy: FetchPolicy) -> None:
+    def __init__(self, reference: ParsedReference, policy: FetchPolicy) -> None:
         self._reference = reference
         self._roots = [root.resolve() for root in policy.file_roots]
 
     @property
     def filename(self) -> str:
-        """See :class:`worker.fetching.source.Source`."""
+        """See :class:`worker.fetching.source.ReferenceSource`."""
         return self._reference.filename
 
     def names(self) -> Sequence[str] | None:
-        """See :class:`worker.fetching.source.Source`."""
+        """See :class:`worker.fetching.source.ReferenceSource`."""
         with self._as_fetch_errors():
             directory = self._resolved(Path(self._reference.path))
             return sorted(entry.name for entry in directory.iterdir() if entry.is_file())
 
     @contextmanager
-    def open(self, name: str | None, known: str | None) -> Iterator[Content | None]:
-        """See :class:`worker.fetching.source.Source`."""
+    def open(self, name: str | None, known: str | None) -> Iterator[SourceContent | None]:
+        """See :class:`worker.fetching.source.ReferenceSource`."""
         path = Path(self._reference.path)
         with self._as_fetch_errors():
             path = self._resolved(path if name is None else path / name)
@@ -47,7 +47,7 @@ class LocalSource:
             if version == known:
                 yield None
             else:
-                yield Content(iter(lambda: file.read(CHUNK_BYTES), b""), state.st_size, version)
+                yield SourceContent(iter(lambda: file.read(CHUNK_BYTES), b""), state.st_size, version)
 
     def _resolved(self, path: Path) -> Path:
         """The path without links, if it lies under a root. A path outside is refused alike whether it exists or not."""

@@ -8,11 +8,11 @@ from typing import Any
 import s3fs
 from botocore.exceptions import BotoCoreError
 
-from store.references import Reference
+from store.references import ParsedReference
 from worker.fetching.errors import FetchError, ReferenceDenied, ReferenceInvalid, ReferenceMissing, SourceUnavailable
 from worker.fetching.http import CHUNK_BYTES
 from worker.fetching.policy import FetchPolicy
-from worker.fetching.source import Content
+from worker.fetching.source import SourceContent
 
 _BLOCK_BYTES = 8 << 20
 """Bytes asked for at a time: large enough that the round trip does not matter."""
@@ -21,26 +21,26 @@ _BLOCK_BYTES = 8 << 20
 class S3Source:
     """An object, or the objects right below a prefix."""
 
-    def __init__(self, reference: Reference, policy: FetchPolicy) -> None:
+    def __init__(self, reference: ParsedReference, policy: FetchPolicy) -> None:
         self._reference = reference
         self._policy = policy
         self._path = f"{reference.place}/{reference.path.strip('/')}".rstrip("/")
 
     @property
     def filename(self) -> str:
-        """See :class:`worker.fetching.source.Source`."""
+        """See :class:`worker.fetching.source.ReferenceSource`."""
         return self._reference.filename
 
     def names(self) -> Sequence[str] | None:
-        """See :class:`worker.fetching.source.Source`."""
+        """See :class:`worker.fetching.source.ReferenceSource`."""
         with self._as_fetch_errors():
             entries: list[dict[str, Any]] = self._files.ls(self._path, detail=True, refresh=True)
         inside = [entry for entry in entries if entry["type"] == "file" and entry["name"] != self._path]
         return sorted(entry["name"].rpartition("/")[2] for entry in inside)
 
     @contextmanager
-    def open(self, name: str | None, known: str | None) -> Iterator[Content | None]:
-        """See :class:`worker.fetching.source.Source`."""
+    def open(self, name: str | None, known: str | None) -> Iterator[SourceContent | None]:
+        """See :class:`worker.fetching.source.ReferenceSource`."""
         path = self._path if name is None else f"{self._path}/{name}"
         with self._as_fetch_errors():
             info: dict[str, Any] = self._files.info(path, refresh=True)
@@ -53,7 +53,7 @@ class S3Source:
                 yield None
             else:
                 chunks = iter(lambda: file.read(CHUNK_BYTES), b"")
-                yield Content(self._checked(chunks), info["size"], version)
+                yield SourceContent(self._checked(chunks), info["size"], version)
 
     @cached_property
     def _files(self) -> Any:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 @dataclass(frozen=True)
-class Content:
+class SourceContent:
     """A file that is being read."""
 
     chunks: Iterator[bytes]
@@ -18,7 +18,7 @@ class Content:
     """Changes whenever the content does (an ETag, a commit); None if the source has no such thing."""
 
 
-class Source(Protocol):
+class ReferenceSource(Protocol):
     """A place that holds the file, or the files, of one reference."""
 
     @property
@@ -34,7 +34,7 @@ class Source(Protocol):
         """
         ...
 
-    def open(self, name: str | None, known: str | None) -> AbstractContextManager[Content | None]:
+    def open(self, name: str | None, known: str | None) -> AbstractContextManager[SourceContent | None]:
         """Start to read a file of the directory, or without a name the referenced file itself.
 
         Gives None if the version that is already ``known`` is still the current one, and this caller may read it: what is known

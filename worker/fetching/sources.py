@@ -1,17 +1,19 @@
 """The source for each URI scheme."""
 
-from store.references import Reference, Scheme
+from store.references import ParsedReference, Scheme
 from store.storage.storage import Storage
 from worker.fetching.errors import ReferenceForbidden
 from worker.fetching.http import HttpSource
 from worker.fetching.hub import HubSource
 from worker.fetching.local import LocalSource
 from worker.fetching.policy import FetchPolicy
-from worker.fetching.source import Source
+from worker.fetching.source import ReferenceSource
 from worker.fetching.upload import FindUpload, UploadSource
 
 
-def open_source(reference: Reference, policy: FetchPolicy, find_upload: FindUpload, storage: Storage) -> Source:
+def open_source(
+    reference: ParsedReference, policy: FetchPolicy, find_upload: FindUpload, storage: Storage
+) -> ReferenceSource:
     """Open the source of a reference without reading anything yet.
 
     Raises:

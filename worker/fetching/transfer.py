@@ -14,7 +14,7 @@ from pathlib import Path
 from worker.fetching.cache import ContentCache, Entry
 from worker.fetching.errors import ReferenceTooLarge, SourceTooSlow, SourceUnavailable
 from worker.fetching.policy import FetchPolicy
-from worker.fetching.source import Content, Source
+from worker.fetching.source import ReferenceSource, SourceContent
 
 _SLEEP_STEP = 0.2
 """Seconds between calls of ``check_stop`` while waiting for the next attempt."""
@@ -45,7 +45,7 @@ class Transfer:
                 f"the job's files take more than {self.policy.job_seconds:g} s to read in all; use faster sources"
             )
 
-    def bring(self, source: Source, place: str, name: str | None, destination: Path, limit: int) -> Entry:
+    def bring(self, source: ReferenceSource, place: str, name: str | None, destination: Path, limit: int) -> Entry:
         """Put a file at ``destination``, read-only.
 
         Args:
@@ -67,7 +67,7 @@ class Transfer:
                 self._pause(self.policy.backoff_seconds * 2 ** (attempt - 1))
         raise AssertionError("a transfer makes at least one attempt")
 
-    def _attempt(self, source: Source, place: str, name: str | None, destination: Path, limit: int) -> Entry:
+    def _attempt(self, source: ReferenceSource, place: str, name: str | None, destination: Path, limit: int) -> Entry:
         self.check_stop()
         kept = self.cache.find(place)
         with source.open(name, kept.version if kept else None) as content:
@@ -81,7 +81,7 @@ class Transfer:
             raise SourceUnavailable(f"'{destination.name}' was cleared from the cache at this moment; try again")
         return kept
 
-    def _capped(self, content: Content, name: str, limit: int) -> Iterator[bytes]:
+    def _capped(self, content: SourceContent, name: str, limit: int) -> Iterator[bytes]:
         if content.size is not None and content.size > limit:
             raise _too_large(name, limit)
         self._check_room(content.size or 0)

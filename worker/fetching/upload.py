@@ -5,11 +5,11 @@ from contextlib import contextmanager
 from functools import cached_property
 
 from store.errors import ContentChangedError, StorageError
-from store.references import Reference
+from store.references import ParsedReference
 from store.storage.storage import Storage, upload_folder
-from store.tables.uploads import Upload
+from store.tables.files import Upload
 from worker.fetching.errors import ReferenceDiffers, ReferenceMissing
-from worker.fetching.source import Content
+from worker.fetching.source import SourceContent
 
 FindUpload = Callable[[str], Upload | None]
 """Gives the team's upload with an id, or None, also where it is another team's."""
@@ -18,14 +18,14 @@ FindUpload = Callable[[str], Upload | None]
 class UploadSource:
     """An ``upload:<id>`` reference."""
 
-    def __init__(self, reference: Reference, find: FindUpload, storage: Storage) -> None:
+    def __init__(self, reference: ParsedReference, find: FindUpload, storage: Storage) -> None:
         self._reference = reference
         self._find = find
         self._storage = storage
 
     @property
     def filename(self) -> str:
-        """See :class:`worker.fetching.source.Source`."""
+        """See :class:`worker.fetching.source.ReferenceSource`."""
         return self._upload.filename
 
     def names(self) -> Sequence[str] | None:
@@ -33,8 +33,8 @@ class UploadSource:
         return None
 
     @contextmanager
-    def open(self, name: str | None, known: str | None) -> Iterator[Content | None]:
-        """See :class:`worker.fetching.source.Source`."""
+    def open(self, name: str | None, known: str | None) -> Iterator[SourceContent | None]:
+        """See :class:`worker.fetching.source.ReferenceSource`."""
         assert name is None  # an upload has no files below it
         upload = self._upload
         if upload.sha256 == known:
@@ -46,7 +46,7 @@ class UploadSource:
             raise self._changed() from error
         except StorageError:
             raise self._missing() from None
-        yield Content(self._checked(chunks), upload.bytes, upload.sha256)
+        yield SourceContent(self._checked(chunks), upload.bytes, upload.sha256)
 
     def _checked(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
         try:

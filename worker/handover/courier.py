@@ -15,17 +15,16 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from store.errors import VaultKeyError
 from store.references import Scheme, parse_reference, shown
-from store.repositories.artifacts import list_artifacts
+from store.repositories.files import list_artifacts
 from store.repositories.handovers import Claimed, claim_handover, fail_handover, finish_handover, renew_handover
 from store.session import Sessions, session_scope
 from store.settings import Settings
-from store.storage.open_storage import open_storage
-from store.tables.artifacts import Artifact
-from store.vault import open_vault
+from store.signing import open_vault
+from store.storage.storage import open_storage
+from store.tables.files import Artifact
 from worker.base.packing import ARCHIVE_NAME
 from worker.base.periodic import Periodic
-from worker.handover.errors import HandoverError
-from worker.handover.files import Outgoing, brought
+from worker.handover.files import HandoverError, Outgoing, brought
 
 _LOG = structlog.get_logger(__name__)
 _BEATS = 4
@@ -99,8 +98,7 @@ def _send(sessions: Sessions, settings: Settings, claimed: Claimed) -> list[Outg
 
 def _put(uri: str, token: str, files: list[Outgoing], settings: Settings) -> None:
     # Imported only here: most jobs stay where they are.
-    from worker.handover.bucket import put_into_bucket
-    from worker.handover.hub import put_into_repository
+    from worker.handover.places import put_into_bucket, put_into_repository
 
     reference = parse_reference(uri, is_checkpoint=True)
     if reference.scheme is Scheme.S3:

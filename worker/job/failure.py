@@ -13,7 +13,7 @@ import structlog
 from axformer.errors import ArtifactError, CheckpointError, ConfigError, DataError, InputError
 from store.errors import StorageFullError
 from worker.fetching.errors import FetchError, SourceTooSlow, SourceUnavailable
-from worker.job.inputs import Inputs, InputsChangedError
+from worker.job.inputs import InputsChangedError, JobInputs
 from worker.sandbox.errors import ProcessMisbehavedError, WorkFailedError
 
 _LOG = structlog.get_logger(__name__)
@@ -77,7 +77,7 @@ class RefusedInputError(Exception):
 
 
 @contextmanager
-def with_original_uris(inputs: Inputs) -> Iterator[None]:
+def with_original_uris(inputs: JobInputs) -> Iterator[None]:
     """In the library's refusals, replace local paths by the owner's URIs and command line options by fields of the job.
 
     Raises:
@@ -157,7 +157,7 @@ def _unforeseen(error: Exception) -> Failure:
     return Failure(INTERNAL_ERROR, message, retryable=True)
 
 
-def _original_names(inputs: Inputs) -> Mapping[str, tuple[str, str]]:
+def _original_names(inputs: JobInputs) -> Mapping[str, tuple[str, str]]:
     """For each local path the part of the job that it is, and what the owner calls it."""
     return {str(path): (part, inputs.names[part]) for part, path in inputs.paths.items()}
 

@@ -2,12 +2,23 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from store.repositories.files import find_upload
+from store.repositories.jobs import hub_token_of
+from store.session import session_scope
+from store.signing import open_vault
+from store.tables.files import Upload
 from store.tables.jobs import Job
+from worker.base.context import WorkerContext
+from worker.fetching.cache import ContentCache
 from worker.fetching.errors import FetchError
 from worker.fetching.fetcher import Fetched, Fetcher
+from worker.fetching.policy import policy_of
+from worker.fetching.sources import open_source
+from worker.fetching.transfer import Transfer
+from worker.sandbox.lines import CheckStop
 
 _MODELS = ("checkpoint", "against")
 
@@ -17,7 +28,7 @@ class InputsChangedError(Exception):
 
 
 @dataclass(frozen=True)
-class Inputs:
+class JobInputs:
     """Local files of a job by the field of the job, with their digests and original names."""
 
     paths: Mapping[str, Path]
@@ -26,7 +37,7 @@ class Inputs:
     """The owner's names for them."""
 
 
-def fetch_inputs(job: Job, fetcher: Fetcher, work: Path) -> Inputs:
+def fetch_inputs(job: Job, fetcher: Fetcher, work: Path) -> JobInputs:
     """Fetch everything that a job refers to.
 
     Args:
@@ -50,7 +61,7 @@ def fetch_inputs(job: Job, fetcher: Fetcher, work: Path) -> Inputs:
         raise InputsChangedError(
             f"the content of {' and '.join(changed)} has changed since the job began; retry it to begin again"
         )
-    return Inputs(
+    return JobInputs(
         paths={part: content.path for part, content in fetched.items()},
         digests=digests,
         names={part: content.name for part, content in fetched.items()},
@@ -64,3 +75,21 @@ def _blaming(part: str) -> Iterator[None]:
     except FetchError as error:
         error.param = part
         raise
+
+
+def fetcher_of(context: WorkerContext, job: Job, check_stop: CheckStop) -> Fetcher:
+    """Make the fetcher of a job; it calls ``check_stop`` on the way, which raises to stop it."""
+    policy = policy_of(context.settings)
+    with session_scope(context.sessions) as session:
+        locked = hub_token_of(session, job.id)
+    if locked is not None:
+        policy = replace(policy, hub_token=open_vault(context.settings).unlock(locked))
+
+    def find(upload_id: str) -> Upload | None:
+        with session_scope(context.sessions) as session:
+            return find_upload(session, upload_id, job.team_id)
+
+    return Fetcher(
+        Transfer(ContentCache(context.settings.cache_dir), policy, check_stop),
+        lambda reference: open_source(reference, policy, find, context.storage),
+    )

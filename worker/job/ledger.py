@@ -3,7 +3,8 @@
 Each call is a transaction under the job's fence, so a worker that has lost the job changes nothing.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -13,13 +14,12 @@ from sqlalchemy.orm import Session
 
 from axformer.plan.trial import Trial
 from axformer.wire.steps import Step
-from store.abilities import Abilities
 from store.errors import LeaseLostError
-from store.repositories import leases, slices, trials
-from store.repositories.line import Rules
+from store.repositories import claims, leases, trials
+from store.repositories.line import Abilities, Rules
 from store.session import Sessions, session_scope
 from store.states import JobState
-from store.tables.artifacts import Artifact
+from store.tables.files import Artifact
 from worker.base.compatibility import is_compatible
 
 
@@ -100,7 +100,7 @@ class Ledger:
     def may_others_wait(self, able: Abilities) -> bool:
         """Whether any waiting job might go before this one, so that :meth:`yield_to_others` is worth calling."""
         with self._scope() as session:
-            return slices.may_others_go_first(session, self.job_id, able=able)
+            return claims.may_others_go_first(session, self.job_id, able=able)
 
     def yield_to_others(self, reason: str, able: Abilities, rules: Rules) -> int | None:
         """Queue the job again if another goes first, and return the fence that it waits with; None if it continues.
@@ -109,7 +109,7 @@ class Ledger:
             CancelRequestedError: the owner has cancelled it.
         """
         with self._scope() as session:
-            return slices.yield_to_others(session, self.job_id, self.fence, reason, able=able, rules=rules)
+            return claims.yield_to_others(session, self.job_id, self.fence, reason, able=able, rules=rules)
 
     def is_compatible(self) -> bool:
         """Whether the database has the schema that this worker knows."""
@@ -123,3 +123,23 @@ class Ledger:
                 yield session
         except NoResultFound:
             raise LeaseLostError(f"job {self.job_id} was deleted") from None
+
+
+_LEAST_SECONDS = 0.1
+"""Between two writes, whatever the process says; the library reports far less often."""
+
+
+class StepWriter:
+    """Writes the steps of one job; those that come too fast are dropped."""
+
+    def __init__(self, ledger: Ledger, clock: Callable[[], float] = time.monotonic) -> None:
+        self._ledger = ledger
+        self._clock = clock
+        self._at = float("-inf")
+
+    def __call__(self, step: Step) -> None:
+        """Write a step if it is due."""
+        now = self._clock()
+        if now - self._at >= _LEAST_SECONDS:
+            self._ledger.tell(step)
+            self._at = now

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Trial
-from worker.job.inputs import Inputs
+from worker.job.inputs import JobInputs
 from worker.sandbox.errors import ProcessMisbehavedError
 from worker.sandbox.messages import Searched, SpeedEstimate, Tried
 from worker.sandbox.sandbox import Sandbox
@@ -17,7 +17,7 @@ class OpenJob:
     def __init__(
         self,
         sandbox: Sandbox,
-        inputs: Inputs,
+        inputs: JobInputs,
         dimensions: Dimensions,
         most_trials: int,
         stored: Sequence[Trial],

@@ -14,16 +14,13 @@ from store.tables.jobs import Job
 from worker.base.context import WorkerContext
 from worker.job.conversation import Conversation
 from worker.job.failure import with_original_uris
-from worker.job.inputs import Inputs, fetch_inputs
-from worker.job.job_fetcher import fetcher_of
+from worker.job.inputs import JobInputs, fetch_inputs, fetcher_of
 from worker.job.lease import Lease
-from worker.job.ledger import Ledger
-from worker.job.memory import make_room
+from worker.job.ledger import Ledger, StepWriter
 from worker.job.open_job import OpenJob
-from worker.job.publication import RESULT
-from worker.job.step_writer import StepWriter
 from worker.job.time_slice import TimeSlice
-from worker.job.warm import WarmSlot
+from worker.job.warm import WarmSlot, make_room
+from worker.sandbox.delivery import RESULT
 from worker.sandbox.messages import AnalysisOrder, Order
 from worker.sandbox.sandbox import Sandbox
 from worker.sandbox.trials import most_trials
@@ -81,7 +78,7 @@ def _has_trained(job: Job, settled: SettledRun | None) -> bool:
     return step is not None and step["name"] == StepName.TRAINING
 
 
-def _order(context: WorkerContext, job: Job, inputs: Inputs, sandbox: Sandbox) -> Order:
+def _order(context: WorkerContext, job: Job, inputs: JobInputs, sandbox: Sandbox) -> Order:
     paths = {part: str(path) for part, path in inputs.paths.items()}
     settled = analysis = None
     if job.kind is JobKind.ANALYSIS:
@@ -105,7 +102,7 @@ def _order(context: WorkerContext, job: Job, inputs: Inputs, sandbox: Sandbox) -
     )
 
 
-def _names(job: Job, inputs: Inputs) -> dict[str, str]:
+def _names(job: Job, inputs: JobInputs) -> dict[str, str]:
     """The owner's names for the inputs; a checkpoint whose own says nothing has that of the job."""
     names = {part: shown_name(name) if "://" in name else name for part, name in inputs.names.items()}
     return names | {"checkpoint": job.name} if says_nothing(names["checkpoint"]) else names

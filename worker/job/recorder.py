@@ -9,30 +9,8 @@ from axformer.config import RunConfig
 from axformer.methods.progress import meter_of
 from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Trial, Verdict
-from axformer.wire.run import SettledRun
 from worker.job.ledger import Ledger
-from worker.job.work import Work
 from worker.sandbox.messages import SpeedEstimate
-
-
-def recorder_of(work: Work) -> "Recorder":
-    """A recorder that continues after the stored trials of a job."""
-    opened, settings = work.opened, work.context.settings
-    stored = opened.trials
-    recorder = Recorder(
-        work.ledger,
-        opened.dimensions,
-        SettledRun.model_validate(work.job.spec).knobs,
-        stored=len(stored),
-        inputs=opened.inputs.digests,
-        first_look=opened.first_look,
-        speed=lambda: opened.speed,
-        batch=settings.trial_batch,
-        batch_seconds=settings.trial_batch_seconds,
-    )
-    for trial in stored:
-        recorder.add(trial)
-    return recorder
 
 
 class Recorder:

@@ -11,18 +11,19 @@ from contextlib import ExitStack
 import structlog
 from sqlalchemy.exc import InterfaceError, OperationalError
 
-from store.errors import CancelRequestedError, LeaseLostError, PauseRequestedError, StorageUnavailableError
+from store.errors import CancelRequestedError, LeaseLostError, PauseRequestedError, StorageUnavailableError, StoreError
 from store.states import JobState
+from store.storage.storage import job_folder
 from store.tables.jobs import Job
 from worker.base.context import WorkerContext
-from worker.job.carrying_out import carry_out
-from worker.job.discard import discard
 from worker.job.failure import INTERNAL_ERROR, failure_of
 from worker.job.lease import Lease, StopRequestedError
 from worker.job.ledger import Ledger
 from worker.job.time_slice import SliceOverError
 from worker.job.warm import WarmSlot
+from worker.job.work import carry_out
 from worker.sandbox.errors import ProcessDiedError
+from worker.sandbox.workspace import remove_directories
 
 _LOG = structlog.get_logger(__name__)
 _NO_STORAGE = "the service's storage does not answer; the job goes on when it does"
@@ -113,3 +114,18 @@ def _end_badly(context: WorkerContext, job: Job, ledger: Ledger, error: Exceptio
     discard(context, job.id)
     _LOG.info("job_failed", code=failure.code, message=failure.message)
     return True
+
+
+_LOG = structlog.get_logger(__name__)
+
+
+def discard(context: WorkerContext, job_id: str) -> None:
+    """Remove a job's stored files and its private directories.
+
+    The job has already ended, so a failure here is logged for the operator.
+    """
+    remove_directories(context.settings.work_dir, job_id)
+    try:
+        context.storage.delete(job_folder(job_id))
+    except (StoreError, OSError) as error:
+        _LOG.error("files_left_behind", folder=job_folder(job_id), error=str(error))

@@ -1,21 +1,40 @@
-"""A claimed job with an open process, and everything needed to carry it out."""
+"""The work on a claimed job: open its process, or take up the waiting one; search, export or analyze; publish the result."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from shutil import rmtree
+from typing import Any
 
+from pydantic import ValidationError
+
+from axformer.wire.analysis import Analysis
+from axformer.wire.kinds import JobKind
+from axformer.wire.report import Report
+from axformer.wire.run import SettledRun
+from store.errors import PauseRequestedError
+from store.states import JobState
+from store.tables.files import Artifact
 from store.tables.jobs import Job
 from worker.base.context import WorkerContext
+from worker.base.packing import ARCHIVE_NAME, store_files
 from worker.job.conversation import Conversation
-from worker.job.lease import Lease
-from worker.job.ledger import Ledger
+from worker.job.failure import with_original_uris
+from worker.job.lease import Lease, StopRequestedError
+from worker.job.ledger import Ledger, StepWriter
 from worker.job.open_job import OpenJob
-from worker.job.step_writer import StepWriter
-from worker.job.time_slice import TimeSlice
+from worker.job.opening import open_job
+from worker.job.recorder import Recorder
+from worker.job.time_slice import SliceOverError, TimeSlice
+from worker.job.warm import WarmSlot
+from worker.sandbox.delivery import RESULT, DeliveryError, delivered
+from worker.sandbox.errors import ProcessMisbehavedError
+from worker.sandbox.messages import Published, Searched, Tried, storable_json
 
 
 @dataclass(frozen=True)
-class Work:
-    """The argument of the kinds of jobs in ``worker.job.kinds``."""
+class ClaimedJob:
+    """A claimed job with an open process, and everything needed to carry it out."""
 
     context: WorkerContext
     job: Job
@@ -36,3 +55,153 @@ class Work:
             flush: writes what is pending, before a step is written and before the job is queued again.
         """
         return Conversation(self.opened.sandbox, self.lease.check_stop, self.time_slice, self.tell, flush)
+
+
+def carry_out(context: WorkerContext, job: Job, ledger: Ledger, lease: Lease, warm: WarmSlot) -> None:
+    """Run a claimed job to its end or to the end of its time slice.
+
+    Raises:
+        SliceOverError: the job is queued again; its process is kept if there is room.
+        Exception: any other end of the run; its process and its files are removed.
+    """
+    time_slice = TimeSlice(ledger, context.settings)
+    with ExitStack() as resources:
+        waiting = warm.take(job)
+        opened = open_job(context, job, ledger, lease, warm, time_slice) if waiting is None else waiting
+        resources.callback(opened.close)
+        work = ClaimedJob(context, job, opened, ledger, lease, StepWriter(ledger), time_slice)
+        if waiting is not None:
+            ledger.enter(JobState.VALIDATING)
+            ledger.enter(JobState.RUNNING, "its model was still in memory")
+            work.conversation().go_on()
+        try:
+            with with_original_uris(opened.inputs):
+                _KINDS[job.kind](work)
+        except SliceOverError as over:
+            resources.pop_all()
+            warm.keep(job.id, over.fence, opened)
+            raise
+
+
+def _prune(work: ClaimedJob) -> None:
+    """Record the trials of a run until the search ends, and publish the result."""
+    if work.opened.searched is None:
+        work.opened.searched = _search(work, _recorder_of(work))
+    _publish_model(work, work.opened.searched)
+
+
+def _search(work: ClaimedJob, recorder: Recorder) -> Searched:
+    conversation = work.conversation(recorder.flush)
+    try:
+        while isinstance(step := conversation.next(), Tried):
+            _take(work, recorder, step)
+    except (StopRequestedError, PauseRequestedError):
+        for tried in conversation.arrived_trials():
+            _take(work, recorder, tried)
+        recorder.flush()
+        raise
+    work.opened.speed = step.speed
+    recorder.end()
+    return step
+
+
+def _take(work: ClaimedJob, recorder: Recorder, tried: Tried) -> None:
+    work.opened.take(tried)
+    recorder.add(tried.trial)
+
+
+def _export(work: ClaimedJob) -> None:
+    """Replay the trials of another job, and publish the model that they lead to."""
+    if work.opened.searched is None:
+        work.opened.searched = _replay(work)
+    _publish_model(work, work.opened.searched)
+
+
+def _replay(work: ClaimedJob) -> Searched:
+    searched = work.conversation().searched()
+    work.opened.speed = searched.speed
+    _recorder_of(work).end()
+    return searched
+
+
+def _analyze(work: ClaimedJob) -> None:
+    """Wait for the reports on a model, which has no trials, and publish them."""
+    work.ledger.record([], _progress(work))
+    work.conversation().trained()
+    _publish(work, Analysis)
+
+
+def _progress(work: ClaimedJob) -> dict[str, Any]:
+    """Progress without trials, which only has steps; a job that goes on elsewhere compares the inputs."""
+    opened = work.opened
+    none: dict[str, Any] = {"done": 0, "known": 0, "seconds": 0.0, "seconds_left": None}
+    known = {"inputs": dict(opened.inputs.digests), "first_look": opened.first_look}
+    return none | known | {"dimensions": asdict(opened.dimensions)}
+
+
+def _recorder_of(work: ClaimedJob) -> Recorder:
+    """A recorder that continues after the stored trials of a job."""
+    opened, settings = work.opened, work.context.settings
+    stored = opened.trials
+    recorder = Recorder(
+        work.ledger,
+        opened.dimensions,
+        SettledRun.model_validate(work.job.spec).knobs,
+        stored=len(stored),
+        inputs=opened.inputs.digests,
+        first_look=opened.first_look,
+        speed=lambda: opened.speed,
+        batch=settings.trial_batch,
+        batch_seconds=settings.trial_batch_seconds,
+    )
+    for trial in stored:
+        recorder.add(trial)
+    return recorder
+
+
+_KINDS: Mapping[JobKind, Callable[[ClaimedJob], None]] = {
+    JobKind.PASS: _prune,
+    JobKind.EXPORT: _export,
+    JobKind.ANALYSIS: _analyze,
+}
+"""Each takes a job whose process is open and runs it to its end or to the end of its time slice."""
+
+
+def _publish_model(work: ClaimedJob, searched: Searched) -> None:
+    """Wait for the files, store them, and record the success of the job.
+
+    Raises:
+        ProcessMisbehavedError: the files are not a result.
+    """
+    work.conversation().trained()
+    if searched.note is not None:
+        work.ledger.note("job.noted", {"notes": [searched.note]})
+    _publish(work, Report)
+
+
+def _publish(work: ClaimedJob, shape: type[Report | Analysis]) -> None:
+    work.ledger.enter(JobState.PACKAGING)
+    published = work.conversation().published()
+    work.opened.sandbox.end_process()
+    report = _checked(published, shape)
+    work.ledger.succeed(report, _store(work))
+    rmtree(work.opened.sandbox.state, ignore_errors=True)
+
+
+def _checked(published: Published, shape: type[Report | Analysis]) -> dict[str, object]:
+    """Check that the report is valid and can be stored."""
+    try:
+        return storable_json(shape.model_validate(published.report))
+    except (ValidationError, ValueError) as error:
+        raise ProcessMisbehavedError(f"its report is not valid: {type(error).__name__}") from None
+
+
+def _store(work: ClaimedJob) -> list[Artifact]:
+    sandbox, context = work.opened.sandbox, work.context
+    with ExitStack() as files:
+        try:
+            result = delivered(sandbox.made / RESULT, files, context.settings.result_max_bytes)
+        except DeliveryError as error:
+            raise ProcessMisbehavedError(f"its result is refused: {error}") from None
+        archive = sandbox.directory / ARCHIVE_NAME
+        return store_files(result, archive, work.job.id, context.storage, work.lease.check)

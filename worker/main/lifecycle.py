@@ -17,18 +17,16 @@ from celery.worker import state
 from sqlalchemy.exc import SQLAlchemyError
 
 from store.errors import StorageFullError, StorageRefusedError, StorageUnavailableError
-from store.storage.open_storage import open_storage
-from store.system.signals import once
-from worker.base.context import make_known, open_context
-from worker.base.hardware import with_device
+from store.storage.storage import open_storage
+from store.system.processes import once
+from worker.base.context import make_known, open_context, with_device
 from worker.base.logs import configure_logs
 from worker.celery_app import app, settings
 from worker.handover.courier import Courier
 from worker.janitor import Janitor
-from worker.job.discard import discard
+from worker.job.runner import discard
 from worker.main.outbox import Announcer
-from worker.main.processes import job_processes, kill_tree, stop_with_parent
-from worker.main.supervisor import Supervisor
+from worker.main.supervisor import Supervisor, job_processes, kill_tree, stop_with_parent
 from worker.main.tasks import WAKE_TASK, sandboxes
 from worker.sandbox import launch
 from worker.sandbox.errors import RestrictionsMissingError

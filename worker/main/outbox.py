@@ -9,8 +9,8 @@ from collections.abc import Callable
 import structlog
 from sqlalchemy.orm import Session
 
-from store.abilities import Abilities
 from store.repositories.claims import is_anything_claimable
+from store.repositories.line import Abilities
 from store.repositories.outbox import mark_sent, unsent_messages
 from store.repositories.workers import find_worker, see_worker
 from store.session import Sessions, session_scope

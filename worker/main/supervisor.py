@@ -5,18 +5,27 @@ the database instead. It takes the job from the process under the fence before i
 recovered, and may have begun another job, is left alone.
 """
 
+import ctypes
+import os
+import signal
+import sys
 import time
 from collections.abc import Callable, Collection
+from contextlib import suppress
 
+import billiard
+import psutil
 import structlog
 from sqlalchemy.exc import NoResultFound
 
 from store.errors import LeaseLostError
 from store.repositories.leases import abandon, release
-from store.repositories.supervision import Held, held_by
+from store.repositories.workers import Held, held_by
 from store.session import Sessions, session_scope
+from store.system.launch import PR_SET_PDEATHSIG
 from worker.base.context import worker_name
 from worker.base.periodic import Periodic
+from worker.sandbox.descendants import descendants
 
 _LOG = structlog.get_logger(__name__)
 
@@ -154,3 +163,28 @@ class Supervisor(Periodic):
             if was_late:
                 for pid in self._children():  # also processes without a job, and if the database does not answer
                     self._kill(pid)
+
+
+def job_processes() -> list[int]:
+    """The ids of the living processes."""
+    return [child.pid for child in billiard.active_children()]
+
+
+def kill_tree(pid: int) -> None:
+    """Kill a child process and its descendants.
+
+    If it has ended, nothing happens, not even to another process that has its id by now.
+    """
+    with suppress(psutil.NoSuchProcess):
+        process = psutil.Process(pid)
+        if process.ppid() != os.getpid():
+            return
+        for member in (*descendants(pid), process):
+            with suppress(psutil.NoSuchProcess):
+                member.kill()
+
+
+def stop_with_parent() -> None:
+    """Have this process asked to stop when its parent dies, for whatever reason (on Linux)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -4,9 +4,8 @@ import os
 import signal
 import threading
 
-from store.system.signals import once
-from worker.base.context import claim_job, open_context
-from worker.base.hardware import with_device
+from store.system.processes import once
+from worker.base.context import claim_job, open_context, with_device
 from worker.celery_app import app, settings
 from worker.job.runner import run_job
 from worker.job.warm import WarmSlot

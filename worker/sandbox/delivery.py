@@ -15,6 +15,8 @@ from typing import BinaryIO
 from axformer.config import METHODS
 from axformer.forms.kinds import KINDS
 
+RESULT = "artifact"
+"""Directory that the process writes the result to."""
 _MOST_FILES = 200
 """A form has about ten files, and its weights may be split into some dozens."""
 _TOP = frozenset(

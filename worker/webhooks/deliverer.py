@@ -10,15 +10,14 @@ import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
 from store.errors import SigningKeyError
-from store.repositories.deliveries import Attempt, claim_delivery, settle
-from store.repositories.webhook_secrets import valid_secrets
+from store.repositories.deliveries import Attempt, claim_delivery, settle, valid_secrets
 from store.session import Sessions, session_scope
 from store.settings import Settings
 from store.signing import SigningKey, signing_key
 from store.tables.webhooks import Delivery
 from worker.base.periodic import Periodic
 from worker.fetching.policy import FetchPolicy
-from worker.webhooks.sender import Message, send
+from worker.webhooks.sender import WebhookMessage, send
 
 _LOG = structlog.get_logger(__name__)
 _MARGIN_SECONDS = 60.0
@@ -86,7 +85,7 @@ def _send(sessions: Sessions, settings: Settings, delivery: Delivery) -> None:
     except (SigningKeyError, OSError) as error:
         attempt = Attempt(None, f"not sent: {error}")
     else:
-        message = Message(delivery.id, delivery.url, delivery.body, secrets)
+        message = WebhookMessage(delivery.id, delivery.url, delivery.body, secrets)
         attempt = send(message, _policy(settings), settings.webhook.timeout_seconds) if secrets else _NO_SECRET
     pause = None if delivery.attempts >= _most(settings) else settings.webhook.retry_seconds[delivery.attempts - 1]
     retry_in = None if pause is None else pause * random.uniform(1, 1 + _JITTER)  # noqa: S311 - hides nothing

@@ -21,7 +21,7 @@ _AGENT = "axformer-webhooks/1"
 
 
 @dataclass(frozen=True)
-class Message:
+class WebhookMessage:
     """A message and its address."""
 
     id: str
@@ -31,7 +31,7 @@ class Message:
     """The secrets that sign it."""
 
 
-def send(message: Message, policy: FetchPolicy, seconds: float) -> Attempt:
+def send(message: WebhookMessage, policy: FetchPolicy, seconds: float) -> Attempt:
     """Send a message once. Errors of the receiver or the network do not raise.
 
     Args:
@@ -63,7 +63,7 @@ def send(message: Message, policy: FetchPolicy, seconds: float) -> Attempt:
         return _judged(response)
 
 
-def _headers(message: Message) -> dict[str, str]:
+def _headers(message: WebhookMessage) -> dict[str, str]:
     now = datetime.now(UTC)
     return {
         "Content-Type": "application/json",

@@ -12,9 +12,9 @@ from api.deps import ReadingDep, ResourcesDep
 from api.errors import InvalidInputError
 from api.pages import stream
 from api.pages.context import Pages
-from api.pages.demo import demo_form
 from api.pages.deps import PagesDep, Visitor, VisitorDep, still_valid
-from api.pages.stream import Look
+from api.pages.job_form import demo_form
+from api.pages.stream import PageState
 from api.resources import Resources
 from api.services import jobs, queue
 from api.views.jobs import jobs_page
@@ -75,14 +75,14 @@ def stream_board(visitor: VisitorDep, resources: ResourcesDep, pages: PagesDep, 
     return stream.answer(resources, lambda: _look(resources, pages, visitor, wanted), stream.at_intervals(resources))
 
 
-def _look(resources: Resources, pages: Pages, visitor: Visitor, wanted: Filter) -> Look | None:
+def _look(resources: Resources, pages: Pages, visitor: Visitor, wanted: Filter) -> PageState | None:
     if not still_valid(resources, visitor):
         return None
     with session_scope(resources.reading_sessions) as session:
         now = _now(session, resources, visitor)
         history = _history(session, resources, visitor, wanted)
     parts = {"now": now, "history": history}
-    return Look({name: pages.text(f"board/{name}.html", **values) for name, values in parts.items()})
+    return PageState({name: pages.text(f"board/{name}.html", **values) for name, values in parts.items()})
 
 
 def _now(session: Session, resources: Resources, visitor: Visitor) -> dict[str, Any]:

@@ -120,7 +120,7 @@ def _check_count(count: int, told: str) -> None:
 
 
 @dataclass(frozen=True)
-class Row:
+class ComparedRow:
     """One figure of every job."""
 
     name: str
@@ -149,7 +149,7 @@ class Row:
         return [None, *(None if value is None else value - first for value in others)]
 
 
-def _figures(shown: Sequence[JobRead], totals: Sequence[Totals]) -> list[Row]:
+def _figures(shown: Sequence[JobRead], totals: Sequence[Totals]) -> list[ComparedRow]:
     """The figures, those that one chooses by first."""
     reports = [job.report for job in shown]
     base = [None if report is None else report.base for report in reports]
@@ -159,34 +159,34 @@ def _figures(shown: Sequence[JobRead], totals: Sequence[Totals]) -> list[Row]:
     return [
         *_deployed(reports),
         *_held_out(base, pruned),
-        Row("times as fast, PyTorch", "times", list(map(_ratio, *latencies)), "high"),
-        Row("times as fast by pruning alone", "times", list(map(_ratio, one_position, latencies[1])), "high"),
-        Row("validation loss before", "loss", [_losses(job)[0] for job in shown]),
-        Row("validation loss after", "loss", [_losses(job)[1] for job in shown], "low"),
-        Row("parameters before", "short_count", _of(base, "parameters")),
-        Row("parameters after", "short_count", _of(pruned, "parameters")),
-        Row("of the encoder before", "short_count", _of(base, "encoder_parameters")),
-        Row("of the encoder after", "short_count", _of(pruned, "encoder_parameters")),
-        Row("trials", "count", [total.trials for total in totals]),
-        Row("accepted", "count", [total.accepted for total in totals]),
-        Row("refined", "count", [total.refined for total in totals]),
-        Row("seconds of trials", "duration", [total.seconds for total in totals]),
+        ComparedRow("times as fast, PyTorch", "times", list(map(_ratio, *latencies)), "high"),
+        ComparedRow("times as fast by pruning alone", "times", list(map(_ratio, one_position, latencies[1])), "high"),
+        ComparedRow("validation loss before", "loss", [_losses(job)[0] for job in shown]),
+        ComparedRow("validation loss after", "loss", [_losses(job)[1] for job in shown], "low"),
+        ComparedRow("parameters before", "short_count", _of(base, "parameters")),
+        ComparedRow("parameters after", "short_count", _of(pruned, "parameters")),
+        ComparedRow("of the encoder before", "short_count", _of(base, "encoder_parameters")),
+        ComparedRow("of the encoder after", "short_count", _of(pruned, "encoder_parameters")),
+        ComparedRow("trials", "count", [total.trials for total in totals]),
+        ComparedRow("accepted", "count", [total.accepted for total in totals]),
+        ComparedRow("refined", "count", [total.refined for total in totals]),
+        ComparedRow("seconds of trials", "duration", [total.seconds for total in totals]),
     ]
 
 
-def _deployed(reports: Sequence[ReportRead | None]) -> list[Row]:
+def _deployed(reports: Sequence[ReportRead | None]) -> list[ComparedRow]:
     """The form of each result that is shown where there is room for one."""
     found = [_forms(report) for report in reports]
     if not any(found):
         return []
     forms = [None if one is None else one.shown for one in found]
     return [
-        Row("form to take", "figure", [form and form.title for form in forms]),
-        Row("times as fast, that form", "times", [form and form.times for form in forms], "high"),
+        ComparedRow("form to take", "figure", [form and form.title for form in forms]),
+        ComparedRow("times as fast, that form", "times", [form and form.times for form in forms], "high"),
     ]
 
 
-def _held_out(base: Sequence[dict[str, Any] | None], pruned: Sequence[dict[str, Any] | None]) -> list[Row]:
+def _held_out(base: Sequence[dict[str, Any] | None], pruned: Sequence[dict[str, Any] | None]) -> list[ComparedRow]:
     """Each figure on held-out data, before and after."""
     before, after = ([(one or {}).get("test") or {} for one in some] for some in (base, pruned))
     rows = []
@@ -195,8 +195,10 @@ def _held_out(base: Sequence[dict[str, Any] | None], pruned: Sequence[dict[str, 
     ):
         values = [one.get(name) for one in after]
         if all(value is None or isinstance(value, int | float) for value in values):
-            rows.append(Row(f"held-out {name} before", "loss", [one.get(name) for one in before]))
-            rows.append(Row(f"held-out {name} after", "loss", values, "low" if name in LOWER_IS_BETTER else "high"))
+            rows.append(ComparedRow(f"held-out {name} before", "loss", [one.get(name) for one in before]))
+            rows.append(
+                ComparedRow(f"held-out {name} after", "loss", values, "low" if name in LOWER_IS_BETTER else "high")
+            )
     return rows
 
 

@@ -9,22 +9,21 @@ from starlette.responses import Response, StreamingResponse
 from api.deps import ReadingDep, ResourcesDep, StorageDep
 from api.errors import NotFoundError
 from api.http import downloads
-from api.http.downloads import Download, attachment
-from api.http.tarring import tar_of
+from api.http.downloads import Download, attachment, tar_of
 from api.pages import stream
 from api.pages.context import Pages
 from api.pages.deps import PagesDep, Visitor, VisitorDep, still_valid
 from api.pages.job_parts import job_values
 from api.pages.job_result import ANALYSIS, REPORT, bundles_of
 from api.pages.pictures import PLACE, WidthQuery, chart_of, fragment, holds_plans, map_of
-from api.pages.stream import Look, Wait
+from api.pages.stream import PageState, Wait
 from api.resources import Resources
 from api.services import artifacts, jobs
 from api.services.inputs.look import names_of
 from axformer.config import changed_knobs
 from axformer.wire.kinds import JobKind
 from store.errors import StorageError
-from store.repositories.jobs import Standing
+from store.repositories.jobs import JobStanding
 from store.repositories.trace_views import trace_totals
 from store.session import session_scope
 from store.states import TERMINAL
@@ -145,23 +144,23 @@ def _confined(found: Download, request: Request) -> Response:
     return answer
 
 
-def _look(resources: Resources, pages: Pages, visitor: Visitor, job_id: str) -> Look | None:
+def _look(resources: Resources, pages: Pages, visitor: Visitor, job_id: str) -> PageState | None:
     if not still_valid(resources, visitor):
         return None
     with session_scope(resources.reading_sessions) as session:
         return _parts(session, resources, pages, visitor, job_id)
 
 
-def _parts(session: Session, resources: Resources, pages: Pages, visitor: Visitor, job_id: str) -> Look:
+def _parts(session: Session, resources: Resources, pages: Pages, visitor: Visitor, job_id: str) -> PageState:
     job = jobs.find(session, visitor.caller.team_id, job_id)
     values = job_values(session, resources, visitor.caller, job) | {"visitor": visitor}
     parts = {name: pages.text(f"job/{name}.html", **values) for name in _PARTS}
-    return Look(parts, is_last=job.state in TERMINAL)
+    return PageState(parts, is_last=job.state in TERMINAL)
 
 
 def _news_of(resources: Resources, job_id: str) -> Wait:
     """Wait for news of a job, but no longer than a connection may be silent."""
-    last: Standing | None = None
+    last: JobStanding | None = None
 
     async def wait() -> None:
         nonlocal last

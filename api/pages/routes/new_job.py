@@ -11,11 +11,9 @@ from api.deps import ReadingDep, ResourcesDep, StorageDep
 from api.errors import ApiError
 from api.pages.columns import HEAD_BYTES, TASKS, preview
 from api.pages.context import PAGE_HEADERS, Pages
-from api.pages.demo import demo_form
 from api.pages.deps import FormDep, PagesDep, Visitor, VisitorDep, WriterDep, own_script
 from api.pages.formats import figure
-from api.pages.job_form import INPUT_CHOICES, REFERENCES, JobForm
-from api.pages.once import key_of
+from api.pages.job_form import INPUT_CHOICES, REFERENCES, JobForm, demo_form, key_of
 from api.pages.posted_again import form_like
 from api.resources import Resources
 from api.routes.uploads import post_upload
@@ -122,7 +120,7 @@ def get_model(
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedJob:
     """What a check has found; the service would accept the job."""
 
     inputs: Sequence[Seen]
@@ -135,7 +133,7 @@ class Checked:
         return any(one.is_wrong for one in self.inputs)
 
 
-def _check(resources: Resources, storage: Storage, visitor: Visitor, body: JobCreate) -> Checked:
+def _check(resources: Resources, storage: Storage, visitor: Visitor, body: JobCreate) -> CheckedJob:
     """Post the job and roll the transaction back; then look at its inputs."""
     team_id = visitor.caller.team_id
     with resources.sessions() as session:
@@ -144,7 +142,7 @@ def _check(resources: Resources, storage: Storage, visitor: Visitor, body: JobCr
         session.rollback()
     with session_scope(resources.reading_sessions) as session:
         inputs = look_at_inputs(session, storage, resources.settings, team_id, body, config)
-    return Checked(inputs, resources.queue_views.get().typical.get(work))
+    return CheckedJob(inputs, resources.queue_views.get().typical.get(work))
 
 
 def _names(resources: Resources, storage: Storage, visitor: Visitor, form: JobForm) -> dict[str, str]:
@@ -203,7 +201,7 @@ def _page(
     visitor: Visitor,
     form: JobForm,
     *,
-    checked: Checked | None = None,
+    checked: CheckedJob | None = None,
     names: Mapping[str, str] | None = None,
     like: Job | None = None,
     left_out: Sequence[str] = (),

@@ -12,8 +12,8 @@ from api.deps import ReadingDep, ResourcesDep, SessionDep
 from api.errors import InvalidInputError
 from api.pages.context import PAGE_HEADERS
 from api.pages.deps import FormDep, PagesDep, VisitorDep, WriterDep
+from api.pages.job_form import NONCE_FIELD, form_nonce, key_of
 from api.pages.job_parts import job_values
-from api.pages.once import NONCE_FIELD, form_nonce, key_of
 from api.pages.pictures import PLACE, WidthQuery, curve_of, fragment
 from api.services import exports, jobs, paths
 from axformer.forms.kinds import KINDS

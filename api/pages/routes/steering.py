@@ -7,7 +7,7 @@ from api.deps import ResourcesDep, SessionDep, StorageDep
 from api.pages.context import PAGE_HEADERS
 from api.pages.deps import FormDep, WriterDep
 from api.services import steering
-from api.services.discarding import discard
+from api.services.artifacts import discard
 from store.storage.storage import job_folder
 
 router = APIRouter(prefix="/jobs/{job_id}")

@@ -15,7 +15,7 @@ from api.routes.trace import whole_trace
 from api.services import jobs
 from api.services.trace_formats import CSV, NDJSON, PARQUET, SUFFIXES
 from axformer.plan.trial import Phase, Verdict
-from store.repositories.trace_views import SORTABLE, Wanted, trial_table
+from store.repositories.trace_views import SORTABLE, WantedTrials, trial_table
 
 router = APIRouter(prefix="/jobs/{job_id}/trace")
 
@@ -28,7 +28,7 @@ _MOST_PAGES = 100_000
 
 
 @dataclass(frozen=True)
-class View:
+class TraceView:
     """The filters and the order of a trace, as in the page's address."""
 
     sort: str
@@ -56,9 +56,9 @@ def _view(
     phase: Annotated[str, Query()] = "",
     element: Annotated[str, Query()] = "",
     page: Annotated[int, Query(ge=1, le=_MOST_PAGES)] = 1,
-) -> View:
+) -> TraceView:
     """The view of an address; unknown words in it are ignored."""
-    return View(
+    return TraceView(
         sort=sort if sort in SORTABLE else "seq",
         order=order if order == "down" else "",
         verdict=verdict if verdict in list(Verdict) else "",
@@ -84,11 +84,11 @@ def show_trace(
     session: ReadingDep,
     resources: ResourcesDep,
     pages: PagesDep,
-    view: Annotated[View, Depends(_view)],
+    view: Annotated[TraceView, Depends(_view)],
 ) -> Response:
     """The page."""
     job = jobs.find(session, visitor.caller.team_id, job_id)
-    wanted = Wanted(view.sort, view.order == "down", view.verdict, view.phase, view.element)
+    wanted = WantedTrials(view.sort, view.order == "down", view.verdict, view.phase, view.element)
     trials, total = trial_table(session, job.id, wanted, offset=(view.page - 1) * ROWS, limit=ROWS)
     return pages.answer(
         "trace.html",

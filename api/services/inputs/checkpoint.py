@@ -6,7 +6,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from api.services.inputs.contents import Content, Contents, UnreadableError
+from api.services.inputs.contents import Contents, ReferencedFile, UnreadableError
 from axformer.intake.foreign import adapter_beside
 from axformer.intake.label_names import label_names
 from axformer.intake.limits import CONFIG_BYTES
@@ -43,7 +43,7 @@ _SHOWN_CLASSES = 6
 
 
 @dataclass(frozen=True)
-class Model:
+class CheckpointModel:
     """A checkpoint as its config describes it."""
 
     task: str | None
@@ -91,7 +91,7 @@ _TASKS_OF_HEADS = {
 """The same tasks by the names that new heads have."""
 
 
-def look_at_checkpoint(contents: Contents, uri: str, head: NewHead | None = None) -> Model:
+def look_at_checkpoint(contents: Contents, uri: str, head: NewHead | None = None) -> CheckpointModel:
     """Read the config of a checkpoint, and check that what else it needs is there.
 
     Args:
@@ -134,7 +134,7 @@ def _in_directory(contents: Contents, directory: Path) -> _Held:
     return held
 
 
-def _in_archive(content: Content) -> _Held:
+def _in_archive(content: ReferencedFile) -> _Held:
     name, held = content.name, _Held(set())
     if not is_archive(name):
         raise UnreadableError(
@@ -175,7 +175,7 @@ def _check_names(names: set[str]) -> None:
         raise UnreadableError("it holds no tokenizer; save the tokenizer beside the model")
 
 
-def _described(content: bytes, head: NewHead | None) -> Model:
+def _described(content: bytes, head: NewHead | None) -> CheckpointModel:
     try:
         raw = _object(content)
         names = label_names(raw)
@@ -187,13 +187,13 @@ def _described(content: bytes, head: NewHead | None) -> Model:
     if head is not None:
         classes = head.labels or (("a number",) if head.task == "regression" else None)
         several = head.task == "multi_label_classification"
-        return Model(_TASKS_OF_HEADS[head.task], classes, named or "a base model", layers, several)
+        return CheckpointModel(_TASKS_OF_HEADS[head.task], classes, named or "a base model", layers, several)
     if named is None:
         raise UnreadableError(f"{CONFIG} names no architectures, so the task is unknown; save the checkpoint again")
     end = next((end for end in _TASKS if named.endswith(end)), None)
     problem, family = raw.get("problem_type"), named.removesuffix(end or "")
     several, numbers = problem == "multi_label_classification", problem == "regression"
-    return Model(_TASKS.get(end or ""), names, family, layers, several, numbers)
+    return CheckpointModel(_TASKS.get(end or ""), names, family, layers, several, numbers)
 
 
 def _object(content: bytes) -> Mapping[str, Any]:

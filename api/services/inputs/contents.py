@@ -27,7 +27,7 @@ class UnreadableError(Exception):
 
 
 @dataclass(frozen=True)
-class Content:
+class ReferencedFile:
     """A file behind a reference."""
 
     name: str
@@ -64,7 +64,7 @@ class Contents:
         return path if path.is_dir() else None
 
     @contextmanager
-    def open(self, uri: str, *, is_checkpoint: bool) -> Iterator[Content]:
+    def open(self, uri: str, *, is_checkpoint: bool) -> Iterator[ReferencedFile]:
         """The file behind a reference.
 
         Raises:
@@ -78,10 +78,10 @@ class Contents:
         upload = uploads.find(self.session, self.team_id, reference.place)
         raw: Any = io.BufferedReader(_Stored(self.storage, upload.id, upload.sha256, upload.bytes), READ_CHUNK)
         with raw:
-            yield Content(upload.filename, upload.bytes, raw)
+            yield ReferencedFile(upload.filename, upload.bytes, raw)
 
     @contextmanager
-    def open_file(self, path: Path) -> Iterator[Content]:
+    def open_file(self, path: Path) -> Iterator[ReferencedFile]:
         """A file of this machine: not a link that has come there since it was resolved, and no pipe.
 
         Raises:
@@ -96,7 +96,7 @@ class Contents:
             state = os.fstat(number)
             if not stat.S_ISREG(state.st_mode):
                 raise UnreadableError(f"'{path}' is not a file; name one")
-            yield Content(path.name, state.st_size, file)
+            yield ReferencedFile(path.name, state.st_size, file)
 
     def _resolved(self, path: Path) -> Path:
         """The path without links. A path outside of the opened directories is refused alike whether it exists or not."""

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from api.services.inputs.checkpoint import Model
+from api.services.inputs.checkpoint import CheckpointModel
 from api.services.inputs.contents import Contents, UnreadableError
 from axformer.data.columns import Columns
 from axformer.data.formats import ENDINGS, PARQUET_ENDING, ending_of
@@ -33,7 +33,7 @@ _ANSWERS = ("label", "tags", "answers")
 
 
 @dataclass(frozen=True)
-class Content:
+class DataContent:
     """What a data file holds."""
 
     words: str
@@ -42,8 +42,8 @@ class Content:
 
 
 def look_at_data(
-    contents: Contents, uri: str, columns: Mapping[str, str], model: Model | None, *, has_labels: bool
-) -> Content:
+    contents: Contents, uri: str, columns: Mapping[str, str], model: CheckpointModel | None, *, has_labels: bool
+) -> DataContent:
     """Read a data file as the model's task would, and describe it in one line.
 
     Args:
@@ -62,17 +62,17 @@ def look_at_data(
             swapped = "; it looks like a checkpoint: name it there" if is_archive(content.name) else ""
             raise UnreadableError(f"'{content.name}' is no data file; give one of {', '.join(ENDINGS)}{swapped}")
         if ending == PARQUET_ENDING:
-            return Content("Parquet is read by the worker alone.")
+            return DataContent("Parquet is read by the worker alone.")
         if content.size > LOOK_BYTES:
-            return Content(f"{content.size / 1e6:,.0f} MB: more than is read for a look; the worker reads it.")
+            return DataContent(f"{content.size / 1e6:,.0f} MB: more than is read for a look; the worker reads it.")
         try:
             rows = rows_in(content.file, content.name, Columns(**columns), most_bytes=LOOK_BYTES)
-            return Content(_described(rows, model, has_labels=has_labels), len(rows))
+            return DataContent(_described(rows, model, has_labels=has_labels), len(rows))
         except DataError as error:
             raise UnreadableError(str(error)) from None
 
 
-def _described(rows: Rows, model: Model | None, *, has_labels: bool) -> str:
+def _described(rows: Rows, model: CheckpointModel | None, *, has_labels: bool) -> str:
     known = f"{len(rows):,} rows, columns {', '.join(list(rows.table)[:_SHOWN])}"
     if model is None or model.task is None:
         return f"{known}."
@@ -83,7 +83,7 @@ def _described(rows: Rows, model: Model | None, *, has_labels: bool) -> str:
     return f"{known}; {counted}." if counted else f"{known}."
 
 
-def _needed(rows: Rows, model: Model) -> tuple[str, ...]:
+def _needed(rows: Rows, model: CheckpointModel) -> tuple[str, ...]:
     """The columns that a worker would need of these rows."""
     has_lists = model.is_multi_label or (model.is_regression and not model.has_one_output)
     if model.task != "sequence classification" or not has_lists:
@@ -94,7 +94,7 @@ def _needed(rows: Rows, model: Model) -> tuple[str, ...]:
     return ("text", "labels" if is_list else "label")
 
 
-def _labels(rows: Rows, model: Model) -> str | None:
+def _labels(rows: Rows, model: CheckpointModel) -> str | None:
     """How often each class occurs, read as the worker reads it; None where rows have no single class."""
     if model.task != "sequence classification" or model.is_multi_label or model.is_regression or model.has_one_output:
         return None

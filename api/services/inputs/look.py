@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from api.errors import NotFoundError
-from api.services.inputs.checkpoint import Model, look_at_checkpoint
+from api.services.inputs.checkpoint import CheckpointModel, look_at_checkpoint
 from api.services.inputs.contents import Contents, UnreadableError
 from api.services.inputs.data import look_at_data
 from axformer.scores.planning import few_rows_told
@@ -88,7 +88,7 @@ def names_of(
     return found
 
 
-def _checkpoint(contents: Contents, uri: str, head: NewHead | None) -> tuple[Seen, Model | None]:
+def _checkpoint(contents: Contents, uri: str, head: NewHead | None) -> tuple[Seen, CheckpointModel | None]:
     name = contents.name(uri, is_checkpoint=True)
     if name is None:
         return Seen("checkpoint", None, _ELSEWHERE), None
@@ -100,7 +100,7 @@ def _checkpoint(contents: Contents, uri: str, head: NewHead | None) -> tuple[See
 
 
 def _data(
-    contents: Contents, part: str, uri: str, columns: Mapping[str, Any], model: Model | None
+    contents: Contents, part: str, uri: str, columns: Mapping[str, Any], model: CheckpointModel | None
 ) -> tuple[Seen, int | None]:
     """What is seen of a data file, and its rows."""
     name = contents.name(uri, is_checkpoint=False)

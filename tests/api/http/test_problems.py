@@ -8,8 +8,8 @@ from starlette.testclient import TestClient
 
 from api.http.problems import MEDIA_TYPE
 from api.main import create_app
-from api.schemas.problem import Problem
-from store.system.ports import free_port
+from api.openapi import Problem
+from store.system.processes import free_port
 
 
 def check(answer, status: int) -> Problem:

@@ -18,7 +18,7 @@ import pytest
 
 from store.errors import StackError
 from store.serve.__main__ import DEFAULT_PORT, choose_port
-from store.system.ports import free_port
+from store.system.processes import free_port
 
 START_SECONDS = 180
 STOP_SECONDS = 60

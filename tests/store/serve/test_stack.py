@@ -11,7 +11,7 @@ import pytest
 
 from store.errors import StackError, StoppedError
 from store.serve.stack import Program, Stack
-from store.system.ports import free_port
+from store.system.processes import free_port
 
 DEAF = """import signal, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -18,8 +18,7 @@ from store.errors import (
 from store.settings import Settings
 from store.storage.bucket import BLOCK_BYTES, Bucket
 from store.storage.object_storage import ObjectStorage
-from store.storage.open_storage import open_storage
-from store.storage.storage import LocalStorage, job_folder
+from store.storage.storage import LocalStorage, job_folder, open_storage
 from tests.object_store import Environ, Fault, ObjectStore, Rule, always, times
 
 FOLDER = job_folder("job_0199")

@@ -4,7 +4,7 @@ import signal
 import sys
 import threading
 
-from store.system.signals import once
+from store.system.processes import once
 
 
 def test_a_handler_that_interrupts_itself_anywhere_does_not_wait_for_itself() -> None:

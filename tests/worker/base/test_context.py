@@ -11,9 +11,7 @@ from store.session import Sessions, session_scope
 from store.settings import Settings
 from tests.worker.conftest import Post
 from tests.worker.unconfined import Unconfined
-from worker.base.context import claim_job, make_known, open_context, worker_name
-from worker.base.hardware import device_kind, with_device
-from worker.base.machine import machine_of
+from worker.base.context import claim_job, device_kind, machine_of, make_known, open_context, with_device, worker_name
 from worker.sandbox.sandboxes import Sandboxes
 
 

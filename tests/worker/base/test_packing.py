@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from store.storage.storage import LocalStorage
-from store.tables.artifacts import Artifact
+from store.tables.files import Artifact
 from worker.base.packing import ARCHIVE_NAME, store_files
 from worker.sandbox.delivery import delivered
 

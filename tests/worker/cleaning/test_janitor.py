@@ -13,21 +13,19 @@ from hypothesis import strategies as st
 from sqlalchemy import func, select, update
 
 from store.repositories import claims, jobs, leases, retention, steering
-from store.repositories.artifacts import list_artifacts
 from store.repositories.audit import Operator, entries_before, note
 from store.repositories.events import events_after
-from store.repositories.uploads import add_upload, find_upload, hold_upload
+from store.repositories.files import add_upload, find_upload, hold_upload, list_artifacts
 from store.session import Sessions, session_scope
 from store.setting_groups import RetainSettings
 from store.settings import Settings
 from store.states import TERMINAL, JobState
 from store.storage.storage import LocalStorage, job_folder, upload_folder
-from store.tables.artifacts import Artifact
 from store.tables.audit import AuditEntry
+from store.tables.files import Artifact, Upload
 from store.tables.jobs import Job
-from store.tables.outbox import OutboxMessage
 from store.tables.teams import Team
-from store.tables.uploads import Upload
+from store.tables.workers import OutboxMessage
 from tests.store.makers import Makers
 from worker.fetching.cache import ContentCache
 from worker.janitor import Cleaned, clean

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from store.storage.storage import LocalStorage, upload_folder
-from store.tables.uploads import Upload
+from store.tables.files import Upload
 from tests.loopback import Loopback, Site
 from worker.fetching.cache import ContentCache
 from worker.fetching.fetcher import Fetcher

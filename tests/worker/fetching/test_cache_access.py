@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from store.tables.uploads import Upload
+from store.tables.files import Upload
 from tests.loopback import Loopback, Site
 from tests.worker.fetching.conftest import LOOPBACK
 from tests.worker.fetching.test_hub import OWNER, hub

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from store.tables.uploads import Upload
+from store.tables.files import Upload
 from tests.worker.fetching.conftest import CHECKPOINT
 from worker.fetching.errors import ReferenceDiffers
 from worker.fetching.fetcher import Fetcher

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from store.storage.storage import LocalStorage, upload_folder
-from store.tables.uploads import Upload
+from store.tables.files import Upload
 from tests.loopback import Loopback, Site
 from tests.worker.fetching.conftest import CHECKPOINT, LOOPBACK, STRANGERS, contents
 from worker.fetching.errors import FetchError, ReferenceInvalid, ReferenceMissing, ReferenceTooLarge

@@ -18,13 +18,12 @@ from store.repositories.jobs import NewJob
 from store.repositories.moves import lock_job
 from store.session import Sessions, session_scope
 from store.settings import Settings
+from store.signing import open_vault
 from store.states import JobState
-from store.storage.open_storage import open_storage
-from store.storage.storage import job_folder
-from store.tables.artifacts import Artifact
+from store.storage.storage import job_folder, open_storage
+from store.tables.files import Artifact
 from store.tables.jobs import Job
 from store.tables.teams import Team
-from store.vault import open_vault
 from tests.loopback import Answer, Loopback
 from tests.object_store import KEY, KEY_ID, Fault, ObjectStore, always
 from tests.specs import spec_of

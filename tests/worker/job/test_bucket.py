@@ -6,15 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from store.repositories.artifacts import list_artifacts
-from store.repositories.uploads import add_upload
+from store.repositories.files import add_upload, list_artifacts
 from store.session import Sessions, session_scope
 from store.settings import Settings
 from store.states import JobState
 from store.storage.storage import job_folder, upload_folder
+from store.tables.files import Upload
 from store.tables.jobs import Job
 from store.tables.teams import Team
-from store.tables.uploads import Upload
 from tests.object_store import Environ, Fault, ObjectStore, always
 from tests.worker.conftest import Open, Post, Watch
 from worker.base.context import WorkerContext, claim_job

@@ -9,8 +9,8 @@ from axformer.plan.elements import Dimensions
 from axformer.plan.path import Stop, file_at
 from axformer.plan.plan import parse_plan_file
 from axformer.wire.kinds import JobKind
-from store.repositories.exports import create_export
 from store.repositories.jobs import NewJob
+from store.repositories.trials import create_export
 from store.session import session_scope
 from store.states import JobState
 from tests.tiny_models import tiny_rows, write_rows

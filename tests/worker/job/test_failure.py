@@ -8,7 +8,7 @@ from safetensors import SafetensorError
 from axformer.errors import ArtifactError, CheckpointError, DataError, InputError
 from worker.fetching.errors import ReferenceMissing, SourceTooSlow, SourceUnavailable
 from worker.job.failure import RefusedInputError, failure_of, with_original_uris
-from worker.job.inputs import Inputs, InputsChangedError
+from worker.job.inputs import InputsChangedError, JobInputs
 from worker.sandbox.errors import ProcessMisbehavedError, WorkFailedError
 from worker.sandbox.reasons import reason_of
 
@@ -60,7 +60,7 @@ def test_what_an_unforeseen_error_says_is_not_told() -> None:
     assert "canary" not in failure.message
 
 
-INPUTS = Inputs(
+INPUTS = JobInputs(
     paths={
         "checkpoint": Path("/work/inputs/checkpoint"),
         "validation": Path("/work/inputs/validation.csv"),

@@ -10,9 +10,9 @@ from structlog.testing import capture_logs
 from store.repositories.events import events_after
 from store.repositories.jobs import hub_token_of
 from store.session import session_scope
+from store.signing import open_vault
 from store.states import JobState
 from store.tables.jobs import Job
-from store.vault import open_vault
 from tests.loopback import Loopback
 from tests.worker.conftest import Open, Post, Watch
 from tests.worker.fetching.test_hub import Hub

@@ -22,14 +22,14 @@ from axformer.intake.dataset import DataSource
 from axformer.plan.trial import Trial
 from axformer.run import PruningRun
 from axformer.wire.finetuning import make_settings
-from store.repositories.artifacts import list_artifacts
 from store.repositories.claims import claim_next
 from store.repositories.events import events_after
+from store.repositories.files import list_artifacts
 from store.repositories.steering import request_cancel, request_pause, resume_job
 from store.session import Sessions, session_scope
 from store.states import JobState
 from store.storage.storage import LocalStorage, job_folder
-from store.tables.artifacts import Artifact
+from store.tables.files import Artifact
 from store.tables.jobs import Job
 from tests.runs import open_run
 from tests.tiny_models import answered_rows, answering_model, tiny_rows, tiny_tokenizer, write_rows

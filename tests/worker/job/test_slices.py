@@ -10,13 +10,12 @@ import pytest
 from sqlalchemy import text
 
 from axformer.intake.footprint import Footprint
-from store.abilities import Abilities
 from store.errors import CancelRequestedError
-from store.repositories.artifacts import list_artifacts
-from store.repositories.claims import is_anything_claimable
+from store.repositories.claims import is_anything_claimable, yield_to_others
 from store.repositories.events import events_after
+from store.repositories.files import list_artifacts
+from store.repositories.line import Abilities
 from store.repositories.moves import lock_job
-from store.repositories.slices import yield_to_others
 from store.repositories.steering import request_cancel, retry_job
 from store.session import Sessions, session_scope
 from store.settings import Settings

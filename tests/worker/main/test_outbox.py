@@ -10,8 +10,7 @@ from store.repositories.outbox import unsent_messages
 from store.repositories.workers import living_workers, note_worker
 from store.session import Sessions, session_scope
 from store.tables.jobs import Job
-from store.tables.outbox import OutboxMessage
-from store.tables.workers import Worker
+from store.tables.workers import OutboxMessage, Worker
 from tests.worker.conftest import Post
 from worker.main.outbox import Announcer, announce
 

@@ -24,8 +24,7 @@ from store.states import JobState
 from store.tables.jobs import Job
 from tests.worker.conftest import Post, Watch
 from worker.base.context import worker_name
-from worker.main.processes import kill_tree
-from worker.main.supervisor import Supervisor
+from worker.main.supervisor import Supervisor, kill_tree
 
 OBEY_SECONDS = 20.0
 LONG_AGO = timedelta(hours=1)

@@ -15,8 +15,16 @@ from standardwebhooks import Webhook
 
 from axformer.wire.webhooks import DeliveryState
 from store.repositories import claims, jobs, leases, steering
-from store.repositories.deliveries import Attempt, claim_delivery, deliveries_after, redeliver, settle
-from store.repositories.webhook_secrets import create_secret, delete_secret, valid_secrets
+from store.repositories.deliveries import (
+    Attempt,
+    claim_delivery,
+    create_secret,
+    delete_secret,
+    deliveries_after,
+    redeliver,
+    settle,
+    valid_secrets,
+)
 from store.session import Sessions, session_scope
 from store.setting_groups import WebhookSettings
 from store.settings import Settings

@@ -1,4 +1,4 @@
-"""Files that a job has produced. The storage holds their content in the job's folder, by hash."""
+"""Tables of files: what jobs have made, and what teams have uploaded."""
 
 from sqlalchemy import ForeignKey
 from sqlalchemy.orm import Mapped, mapped_column
@@ -18,4 +18,18 @@ class Artifact(Base):
     """Hexadecimal."""
     bytes: Mapped[int]
     media_type: Mapped[str]
+    created_at: Mapped[CreatedAt]
+
+
+class Upload(Base):
+    """One file sent by a team."""
+
+    __tablename__ = "uploads"
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    team_id: Mapped[str] = mapped_column(ForeignKey("teams.id"), index=True)
+    filename: Mapped[str]
+    sha256: Mapped[str]
+    """Hexadecimal."""
+    bytes: Mapped[int]
     created_at: Mapped[CreatedAt]

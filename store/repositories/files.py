@@ -1,4 +1,4 @@
-"""Files that teams have sent."""
+"""Files: what jobs have made, and what teams have uploaded."""
 
 from collections.abc import Sequence
 
@@ -6,8 +6,18 @@ from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from store.states import TERMINAL
+from store.tables.files import Artifact, Upload
 from store.tables.jobs import REFERENCES, Job
-from store.tables.uploads import Upload
+
+
+def list_artifacts(session: Session, job_id: str) -> Sequence[Artifact]:
+    """All files of a job, by name."""
+    return session.scalars(select(Artifact).where(Artifact.job_id == job_id).order_by(Artifact.name)).all()
+
+
+def find_artifact(session: Session, job_id: str, name: str) -> Artifact | None:
+    """The job's file of this name."""
+    return session.get(Artifact, (job_id, name))
 
 
 def add_upload(session: Session, upload: Upload) -> Upload:

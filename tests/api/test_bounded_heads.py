@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from api.http.bounded_heads import HEAD_BYTES
+from api.server import HEAD_BYTES
 
 _PIECE = b"x" * 4096
 _ANSWER_SECONDS = 60.0

@@ -3,7 +3,7 @@
 import pytest
 
 from api.errors import NotAcceptableError
-from api.http.negotiation import choose
+from api.http.answers import choose
 
 OFFERS = ("application/json", "text/csv", "application/x-ndjson")
 
