@@ -158,7 +158,11 @@ class PruningRun:
         """A run over inputs that are loaded."""
         return cls(
             *(inputs.checkpoint, inputs.validation, inputs.test, settled.knobs),
-            *(inputs.repair, inputs.calibration, inputs.names, inputs.headed, settled.run),
+            repair=inputs.repair,
+            calibration=inputs.calibration,
+            names=inputs.names,
+            headed=inputs.headed,
+            asked=settled.run,
         )
 
     def score_by(self, score: ScoreUnits) -> None:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from axformer.config import ABOUT_PRESETS, DEFAULT_PRESET, METHODS, Preset, PublishedConfig, parse_knob
+from axformer.config import ABOUT_PRESETS, DEFAULT_PRESET, METHODS, Preset, PublishedConfig, RunConfig, parse_knob
 from axformer.config.goals import ABOUT_GOALS, written
 from axformer.config.nearest import or_all, suggestion
 from axformer.data.columns import Columns
@@ -72,9 +72,8 @@ WithinPointsOption = Annotated[
 
 def knob_names(incomplete: str) -> list[tuple[str, str]]:
     """Shell completion of ``--set``: the knobs with this prefix, each with the first line of its reason."""
-    fields = {
-        name: about for config in (*METHODS.values(), PublishedConfig) for name, about in config.model_fields.items()
-    }
+    configs: list[type[RunConfig]] = [*METHODS.values(), PublishedConfig]
+    fields = {name: about for config in configs for name, about in config.model_fields.items()}
     return [
         (f"{name}=", (about.description or "").partition("\n")[0].replace("``", ""))
         for name, about in fields.items()

@@ -50,14 +50,13 @@ ABOUT_PRESETS: dict[Preset, str] = {
 """A description of each preset for users."""
 DEFAULT_PRESET = Preset.ROBUST
 """Used by the commands and the service if no preset is given."""
-METHODS: dict[str, type[RunConfig]] = {
-    kind.model_fields["method"].default: kind for kind in (PassConfig, CompressConfig, LayersConfig, RankConfig)
-}
+_CONFIGS: tuple[type[RunConfig], ...] = (PassConfig, CompressConfig, LayersConfig, RankConfig)
+METHODS: dict[str, type[RunConfig]] = {kind.model_fields["method"].default: kind for kind in _CONFIGS}
 """The config class of each method, by its name; its ``about`` describes the method."""
 DEFAULT_METHOD = "axformer"
 PUBLISHED_ONLY = frozenset(PaperVariant.model_fields)
 """Knobs that only the preset ``published`` has."""
-KNOBS = tuple(dict.fromkeys(name for config in (*METHODS.values(), PublishedConfig) for name in config.model_fields))
+KNOBS = tuple(dict.fromkeys(name for config in (*_CONFIGS, PublishedConfig) for name in config.model_fields))
 """Every knob, by name."""
 EARLIER = frozenset(REMOVED) | RENAMED
 """Names of knobs of earlier versions, which stored configs may hold."""

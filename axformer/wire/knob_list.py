@@ -9,6 +9,7 @@ from axformer.config import (
     PUBLISHED_ONLY,
     Preset,
     PublishedConfig,
+    RunConfig,
     config_of,
     make_config,
 )
@@ -48,7 +49,8 @@ _OWN = "method"
 def list_knobs() -> KnobsRead:
     """All knobs and presets; a knob of several methods is listed once, as in the first of them."""
     knobs: dict[str, KnobRead] = {}
-    for method, config in (*METHODS.items(), (DEFAULT_METHOD, PublishedConfig)):
+    listed: list[tuple[str, type[RunConfig]]] = [*METHODS.items(), (DEFAULT_METHOD, PublishedConfig)]
+    for method, config in listed:
         made = config_of({_OWN: method}, has_variant=config is PublishedConfig)
         schema, defaults = config.model_json_schema(), made.model_dump(mode="json")
         definitions = schema.get("$defs", {})
