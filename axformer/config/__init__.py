@@ -56,7 +56,8 @@ METHODS: dict[str, type[RunConfig]] = {kind.model_fields["method"].default: kind
 DEFAULT_METHOD = "axformer"
 PUBLISHED_ONLY = frozenset(PaperVariant.model_fields)
 """Knobs that only the preset ``published`` has."""
-KNOBS = tuple(dict.fromkeys(name for config in (*_CONFIGS, PublishedConfig) for name in config.model_fields))
+_OWNERS: tuple[type[RunConfig], ...] = (*_CONFIGS, PublishedConfig)
+KNOBS = tuple(dict.fromkeys(name for config in _OWNERS for name in config.model_fields))
 """Every knob, by name."""
 EARLIER = frozenset(REMOVED) | RENAMED
 """Names of knobs of earlier versions, which stored configs may hold."""
