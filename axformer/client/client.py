@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -311,11 +312,11 @@ class Client(Calls):
         for field in fields:
             if field not in shape.model_fields:
                 raise ConfigError(f"{field} is no part of this request; {or_all(field, shape.model_fields)}", field)
-        local = {source for part in (*_MODELS, *DATA) if isinstance(source := fields.get(part), Path)}
-        uploads = {source: self.upload(source) for source in local}
-        body = dict(fields)
+        upload, body = cache(self.upload), dict(fields)
         for part in (*_MODELS, *DATA):
-            source = uploads.get(fields.get(part), fields.get(part))
+            source = fields.get(part)
+            if isinstance(source, Path):
+                source = upload(source)
             if source is not None:
                 body[part] = {"uri": source.uri if isinstance(source, Upload) else source}
                 if columns and part in DATA:
