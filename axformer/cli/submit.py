@@ -65,8 +65,6 @@ def submit(
             hub_token=hub_token_of(hub_token, tuple(sources.values())),
         )
         _tell(client, job, as_json=as_json, watched=watch)
-        if watch:
-            follow(client, job.id, as_json=as_json)
 
 
 def submit_analysis(
@@ -106,8 +104,6 @@ def submit_analysis(
             hub_token=hub_token_of(hub_token, (checkpoint, data, train, against)),
         )
         _tell(client, job, as_json=as_json, watched=watch)
-        if watch:
-            follow(client, job.id, as_json=as_json)
 
 
 def _webhook(url: str | None, events: list[str] | None) -> dict[str, Any] | None:
@@ -119,15 +115,15 @@ def _webhook(url: str | None, events: list[str] | None) -> dict[str, Any] | None
 
 
 def _tell(client: Client, job: Job, *, as_json: bool, watched: bool) -> None:
-    """Print the id of a new job, and where to look at it."""
-    if as_json and not watched:
-        print_json(job)
-        return
+    """Print the id of a new job and where to look at it, and follow it where that was asked for."""
     if not as_json:
         output().print(job.id, soft_wrap=True)
-    if not as_json:
         notes().print(f"Its page: {client.page_of(job.id)}")
-    if notes().is_terminal and not watched:
+    elif not watched:
+        print_json(job)
+    if watched:
+        follow(client, job.id, as_json=as_json)
+    elif notes().is_terminal and not as_json:
         where = client.job(job.id).queue
         notes().print(f"It is queued{f' {place(where)}' if where else ''}. Follow it with: axformer watch {job.id}")
 
