@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from axformer.drawing.heatmap import Heatmap, heatmap
-from axformer.drawing.lines import Line, Lines, Point, lines_chart
+from axformer.drawing.lines import Line, LineChart, Point, lines_chart
 from axformer.wire.analysis import (
     CkaReport,
     ClustersReport,
@@ -213,8 +213,8 @@ def _line(
     levels: Sequence[tuple[str, float]] = (),
     form: str = ".4f",
 ) -> str:
-    """A picture of one line; see :class:`axformer.drawing.lines.Lines`."""
-    return lines_chart(Lines(name, title, subtitle, across, upright, [Line(*line)], levels, form=form))
+    """A picture of one line; see :class:`axformer.drawing.lines.LineChart`."""
+    return lines_chart(LineChart(name, title, subtitle, across, upright, [Line(*line)], levels, form=form))
 
 
 def _numbered(values: Sequence[float]) -> list[tuple[float, float]]:

@@ -14,7 +14,7 @@ from axformer.config import defaults_beside
 from axformer.drawing.chart import loss_chart
 from axformer.drawing.curve import path_curve
 from axformer.drawing.heatmap import Heatmap, heatmap
-from axformer.drawing.losses import has_losses, loss_curve
+from axformer.drawing.losses import loss_curve
 from axformer.drawing.picture import picture
 from axformer.drawing.sheet import SHEET
 from axformer.drawing.svg import inline
@@ -78,7 +78,7 @@ def report_page(
 def _losses(report: Report) -> Markup:
     """The curve of the training's losses; empty where there was none."""
     curve = () if report.finetune is None else report.finetune.curve
-    return Markup(inline(loss_curve(curve)) if has_losses(curve) else "")  # noqa: S704 - made of numbers
+    return Markup(inline(loss_curve(curve) or ""))  # noqa: S704 - made of numbers
 
 
 def _headlines(report: Report) -> list[Headline]:
