@@ -12,13 +12,12 @@ import torch
 from torch import Tensor
 
 from axformer.analysis.advice import can_drop
-from axformer.analysis.bounds import ReportBounds
 from axformer.analysis.features import Selection, select
 from axformer.analysis.inputs import AnalysisInputs
 from axformer.analysis.labels import can_probe
 from axformer.analysis.making import bounded, study_of
 from axformer.analysis.redundancy import dimension_id, features_of
-from axformer.analysis.study import Study
+from axformer.analysis.study import ReportBounds, Study
 from axformer.analyzing import analysis_of, texts_of
 from axformer.artifact import new_directory, write_texts
 from axformer.data.batches import Batch, Samples
@@ -204,5 +203,5 @@ def _speed(checkpoint: Checkpoint, model: FeatureModel, samples: Samples) -> Spe
     with stock_attention_in(checkpoint.model):
         taken = take_turns([checkpoint.model, model], [batch.inputs for batch in batches], effort)
     rows = np.array([len(batch.rows) for batch in batches])
-    whole, kept = (float(1000 * np.median(np.array(seconds) / rows)) for seconds in taken)
+    whole, kept = (float(1000 * np.median([turn.seconds for turn in turns] / rows)) for turns in taken)
     return Speed(whole=whole, kept=kept)

@@ -9,7 +9,7 @@ from torch import Tensor
 from axformer.data.batches import assemble
 from axformer.data.encoding import Encoded
 from axformer.errors import ArtifactError
-from axformer.forms.answering import outputs_of, texts_of
+from axformer.forms.alone import outputs_of, texts_of
 from axformer.forms.fresh import Fresh, FreshPython
 from axformer.forms.kinds import Kind
 from axformer.model.number_format import name_of

@@ -125,9 +125,10 @@ def make_report(
     sets = {"validation": validation, **others}
     with computing_in(base, checkpoint.dtype):
         latency = _latency(checkpoint, small, validation.samples)
-        forms = measure_forms(checkpoint, small, outcome.forms, sets, both.base, both.small, QUICK)
-        base_form, *form_reports = forms.reports
-    of_small = {"validation": forms.in_memory, **both.small}
+        in_memory, (base_form, *form_reports) = measure_forms(
+            *(checkpoint, small, outcome.forms, sets, both.base, both.small, QUICK)
+        )
+    of_small = {"validation": in_memory, **both.small}
     of_base = _measures(base, both.base, checkpoint.bytes, targets, targets.full, latency.before)
     of_pruned = _measures(small, of_small, _bytes_of_compact(outcome.forms), targets, outcome.plan, latency.after)
     comparison = _comparisons(sets, both.base, of_small)

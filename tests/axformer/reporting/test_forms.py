@@ -17,7 +17,7 @@ from axformer.forms.fresh import FreshPython, program_of
 from axformer.forms.kinds import BASE, COMPACT, KINDS, ONNX, ZEROED
 from axformer.forms.memory import peak_bytes
 from axformer.forms.selfcheck import check_inputs
-from axformer.forms.whole import load as load_whole
+from axformer.forms.stock import load as load_whole
 from axformer.intake.checkpoint import load_checkpoint
 from axformer.intake.dataset import prepare
 from axformer.methods.decisions import path_report
