@@ -59,7 +59,6 @@ def make_features(
     output: Path,
     *,
     rows: int | None = None,
-    seed: int = 0,
     onnx: bool = False,
     surroundings: Surroundings | None = None,
 ) -> FeaturesFile:
@@ -69,7 +68,6 @@ def make_features(
         inputs: the checkpoint with labelled rows to measure on and to learn from.
         output: a directory that is empty or does not exist.
         rows: most rows of each data set; None for 20,000.
-        seed: of all that is drawn at random.
         onnx: whether the model is written as ONNX too.
         surroundings: where it happens.
 
@@ -85,7 +83,7 @@ def make_features(
             "rows; give --train, and a model for classification, tagging or regression"
         )
     with tempfile.TemporaryDirectory(prefix="axformer-features-") as scratch:
-        study = study_of(inputs, ReportBounds(rows=rows or ROWS), seed, Path(scratch), surroundings or Surroundings())
+        study = study_of(inputs, ReportBounds(rows=rows or ROWS), 0, Path(scratch), surroundings or Surroundings())
         selection = select(study)
         report = features_of(study, selection, began, inputs.given)
         reports = Reports(features=report)

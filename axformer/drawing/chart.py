@@ -14,7 +14,7 @@ from html import escape
 from itertools import groupby
 
 from axformer.drawing.lines import SPOT, steps
-from axformer.drawing.marks import LINES, MARKS, Tried, kind_of, measured
+from axformer.drawing.marks import LINES, MARKS, DrawnTrial, kind_of, measured
 from axformer.drawing.scale import LEFT, Axes, Scale, fitted
 from axformer.drawing.svg import EDGE, LETTER, WIDTH, Canvas, legend, line_of, words
 from axformer.errors import InputError
@@ -48,7 +48,7 @@ class TrialCounts:
     """Rejected trials with a lower bound instead of a loss."""
 
     @classmethod
-    def of(cls, trials: Sequence[Tried]) -> "TrialCounts":
+    def of(cls, trials: Sequence[DrawnTrial]) -> "TrialCounts":
         """Count all trials of a pass."""
         kinds = [kind_of(trial) for trial in trials]
         early = kinds.count("bound")
@@ -56,7 +56,7 @@ class TrialCounts:
 
 
 def loss_chart(
-    trials: Sequence[Tried], tally: TrialCounts | None = None, width: int = WIDTH, *, kept: int | None = None
+    trials: Sequence[DrawnTrial], tally: TrialCounts | None = None, width: int = WIDTH, *, kept: int | None = None
 ) -> str:
     """The SVG text of a pass, or of its beginning while it runs.
 
@@ -88,7 +88,7 @@ def loss_chart(
     return canvas.drawn(drawn, height)
 
 
-def describe_trace(trials: Sequence[Tried], tally: TrialCounts | None = None) -> str:
+def describe_trace(trials: Sequence[DrawnTrial], tally: TrialCounts | None = None) -> str:
     """The chart in words."""
     tally = tally or TrialCounts.of(trials)
     standing = _standing(trials)
@@ -100,7 +100,7 @@ def describe_trace(trials: Sequence[Tried], tally: TrialCounts | None = None) ->
     )
 
 
-def _standing(trials: Sequence[Tried]) -> list[Tried]:
+def _standing(trials: Sequence[DrawnTrial]) -> list[DrawnTrial]:
     """The base and the accepted trials, whose losses the model actually had."""
     return [trial for trial in trials if trial.verdict in (Verdict.BASE, Verdict.ACCEPT)]
 
@@ -111,7 +111,7 @@ def _axes(losses: Sequence[float], base: float, across: Scale, bounds: tuple[flo
     return Axes(across, upright, LEFT, across.stop + 8)
 
 
-def _place(trial: Tried, axes: Axes) -> tuple[float, float]:
+def _place(trial: DrawnTrial, axes: Axes) -> tuple[float, float]:
     """The position of a trial, in the band or a gutter if necessary; a NaN loss counts as high."""
     x, up = axes.across.place(trial.seq), axes.upright
     if kind_of(trial) == "bound":
@@ -121,7 +121,7 @@ def _place(trial: Tried, axes: Axes) -> tuple[float, float]:
     return x, up.start + _GUTTER / 2 if trial.loss < up.low else up.place(trial.loss)
 
 
-def _trials(trials: Sequence[Tried], across: Scale, bounds: tuple[float, float]) -> Iterator[str]:
+def _trials(trials: Sequence[DrawnTrial], across: Scale, bounds: tuple[float, float]) -> Iterator[str]:
     """The upper plot."""
     base = trials[0].loss
     axes = _axes([trial.loss for trial in trials if trial.verdict != Verdict.REJECT], base, across, bounds)
@@ -146,7 +146,7 @@ def _trials(trials: Sequence[Tried], across: Scale, bounds: tuple[float, float])
     yield from line_of(_marks(trials, axes))
 
 
-def _after(trials: Sequence[Tried], kept: int | None, across: Scale, bounds: tuple[float, float]) -> Iterator[str]:
+def _after(trials: Sequence[DrawnTrial], kept: int | None, across: Scale, bounds: tuple[float, float]) -> Iterator[str]:
     """A line at the trial that was kept, and a veil over what follows it; nothing where no later one was accepted."""
     if kept is None or all(trial.seq <= kept for trial in _standing(trials)):
         return
@@ -157,7 +157,7 @@ def _after(trials: Sequence[Tried], kept: int | None, across: Scale, bounds: tup
     yield words(x + (5 if is_right else -5), top - 6, f"kept: trial {kept}", "ink", "start" if is_right else "end")
 
 
-def _model(trials: Sequence[Tried], across: Scale, bounds: tuple[float, float]) -> Iterator[str]:
+def _model(trials: Sequence[DrawnTrial], across: Scale, bounds: tuple[float, float]) -> Iterator[str]:
     """The lower plot."""
     standing, base = _standing(trials), trials[0].loss
     axes = _axes([trial.loss for trial in standing], base, across, bounds)
@@ -171,9 +171,9 @@ def _model(trials: Sequence[Tried], across: Scale, bounds: tuple[float, float]) 
     yield words(LEFT - 6, bounds[1] + 18, "trial", "faint", "end")
 
 
-def _marks(trials: Sequence[Tried], axes: Axes) -> Iterator[str]:
+def _marks(trials: Sequence[DrawnTrial], axes: Axes) -> Iterator[str]:
     """One mark per trial, accepted ones on top."""
-    spots: dict[str, dict[tuple[int, int], tuple[Tried, str]]] = {kind: {} for kind in MARKS}
+    spots: dict[str, dict[tuple[int, int], tuple[DrawnTrial, str]]] = {kind: {} for kind in MARKS}
     for trial in trials:
         kind = kind_of(trial)
         if kind in spots:
@@ -188,12 +188,12 @@ def _marks(trials: Sequence[Tried], axes: Axes) -> Iterator[str]:
             yield f'<path class="{kind}" d="{"".join(path for _, path in spots[kind].values())}"/>'
 
 
-def _tooltip(trial: Tried) -> str:
+def _tooltip(trial: DrawnTrial) -> str:
     name = label_of(trial.element, "base")
     return f"{trial.seq}: {name} {MARKS[kind_of(trial)].verdict}, {measured(trial)}"
 
 
-def _layers(trials: Sequence[Tried], across: Scale, y: float) -> Iterator[str]:
+def _layers(trials: Sequence[DrawnTrial], across: Scale, y: float) -> Iterator[str]:
     """A band below the trials that shows their layers."""
     runs = [(subject, next(run).seq) for subject, run in groupby(trials[1:], key=_subject)]
     ends = [first for _, first in runs[1:]] + [trials[-1].seq + 1]
@@ -212,7 +212,7 @@ _WHOLE = -1
 """Placeholder layer for trials of whole plans."""
 
 
-def _subject(trial: Tried) -> int | None:
+def _subject(trial: DrawnTrial) -> int | None:
     """The layer of a trial; None for hard attention, which covers all layers."""
     if is_of_encoder(trial.element):
         return _WHOLE

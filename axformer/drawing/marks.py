@@ -59,7 +59,7 @@ LINES = {"least": "least so far", "base": "untouched model"}
 """Lines of the chart and their meanings."""
 
 
-class Tried(Protocol):
+class DrawnTrial(Protocol):
     """The fields of a trial that a picture needs: a record of a trace, or a database row with the same names."""
 
     @property
@@ -95,12 +95,12 @@ class Tried(Protocol):
         """A ``Verdict``."""
 
 
-def kind_of(trial: Tried) -> str:
+def kind_of(trial: DrawnTrial) -> str:
     """Which of ``MARKS`` a trial has, or ``base``."""
     return "bound" if trial.loss_is_bound and trial.verdict == Verdict.REJECT else str(trial.verdict)
 
 
-def measured(trial: Tried) -> str:
+def measured(trial: DrawnTrial) -> str:
     """The measurements of a trial in words."""
     loss = f"loss {'at least ' if trial.loss_is_bound else ''}{trial.loss:.4f}"
     helped = "" if trial.helped is None else f", helped {trial.helped:,} of {trial.samples:,}"
