@@ -81,11 +81,7 @@ def check_inputs(encoded: Encoded, tokenizer: Any, device: str) -> dict[str, Ten
 
 
 def _check_numbers(expected: dict[str, Tensor]) -> None:
-    """Refuse a model that fails at its own precision. Some models that were trained in another format overflow in float16.
-
-    Raises:
-        ArtifactError: some logits are not numbers.
-    """
+    """Refuse a model that fails at its own precision. Some models that were trained in another format overflow in float16."""
     for name, values in expected.items():
         if name.endswith("logits") and values.isnan().any():
             raise ArtifactError(

@@ -101,10 +101,7 @@ def measure_forms(
 def _compared(
     checkpoint: Checkpoint, model: Any, made: Sequence[Form], samples: Samples
 ) -> tuple[Measured, dict[str, Agreement]]:
-    """The model in memory, and how each form agrees with it, in the checkpoint's number format.
-
-    For float32, the comparisons that were made with the forms are reused.
-    """
+    """The model in memory, and how each form agrees with it; for float32, the comparisons made with the forms are reused."""
     checked = {form.name: form.checked for form in made if form.checked is not None}
     if checkpoint.dtype is torch.float32 and len(checked) == len(made):
         return checked[COMPACT].expected, {name: check.agreement for name, check in checked.items()}
