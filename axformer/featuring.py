@@ -23,14 +23,7 @@ from axformer.artifact import new_directory, write_texts
 from axformer.data.batches import Batch, Samples
 from axformer.errors import ConfigError
 from axformer.forms.agreement import compare_outputs
-from axformer.forms.features import (
-    ENCODER,
-    ONNX,
-    FeatureModel,
-    load_features,
-    unpooled,
-    write_features,
-)
+from axformer.forms.features import ENCODER, ONNX, FeatureModel, load_features, unpooled, write_features
 from axformer.forms.files import write_model
 from axformer.forms.onnx import write_onnx
 from axformer.forms.onnx_model import OnnxModel

@@ -25,14 +25,7 @@ ACCENT = Colour("#4a55d6", "#929bff")
 SOFT = Colour("#5a6170", "#9ba3b2")
 KEPT = Colour("#7d87a0", "#7681a0")
 UNTRIED = Colour("#e7e9ee", "#262a33")
-CURVES = (
-    ACCENT,
-    OPEN,
-    GOOD,
-    Colour("#c02b7a", "#f27bb9"),
-    Colour("#0b7c94", "#4cc3dc"),
-    Colour("#6b4a2f", "#c9a27f"),
-)
+CURVES = (ACCENT, OPEN, GOOD, Colour("#c02b7a", "#f27bb9"), Colour("#0b7c94", "#4cc3dc"), Colour("#6b4a2f", "#c9a27f"))
 """Colours of jobs side by side; more could not be distinguished."""
 
 

@@ -25,14 +25,7 @@ for each token."""
 
 
 def self_check(
-    model: Any,
-    tokenizer: Any,
-    encoded: Encoded,
-    kind: Kind,
-    directory: Path,
-    python: FreshPython,
-    *,
-    pooled: bool,
+    model: Any, tokenizer: Any, encoded: Encoded, kind: Kind, directory: Path, python: FreshPython, *, pooled: bool
 ) -> Fresh:
     """Check that a saved form computes the same as the model in memory, at the same precision and within the form's tolerance.
 

@@ -14,15 +14,7 @@ from axformer.drawing.svg import inline
 from axformer.reporting import analysis_pictures as pictures
 from axformer.reporting.rendering import render
 from axformer.reporting.table import Table, made_with
-from axformer.wire.analysis import (
-    Advice,
-    Analysis,
-    Chosen,
-    ClustersReport,
-    DriftReport,
-    FeaturesReport,
-    LayersReport,
-)
+from axformer.wire.analysis import Advice, Analysis, Chosen, ClustersReport, DriftReport, FeaturesReport, LayersReport
 
 ANALYSIS_PAGE = "analysis.html"
 """File name of the page."""

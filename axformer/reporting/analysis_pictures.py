@@ -4,14 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from axformer.drawing.heatmap import Heatmap, heatmap
 from axformer.drawing.lines import Line, LineChart, Point, lines_chart
-from axformer.wire.analysis import (
-    CkaReport,
-    ClustersReport,
-    DriftReport,
-    FeaturesReport,
-    HeadsReport,
-    LayersReport,
-)
+from axformer.wire.analysis import CkaReport, ClustersReport, DriftReport, FeaturesReport, HeadsReport, LayersReport
 
 _MOST_CLASSES = 40
 """Classes of a picture; more are in the file alone."""

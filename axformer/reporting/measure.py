@@ -30,16 +30,7 @@ from axformer.reporting.speed import HEADLINE, QUICK, measure_speed
 from axformer.reporting.workloads import typical
 from axformer.scores.measured import Measured, Sets, as_report, compare, measure, measure_sets, scores_of
 from axformer.wire.data_summary import DataSummary
-from axformer.wire.report import (
-    Comparison,
-    Finetuning,
-    InInt8,
-    Measures,
-    PathPoint,
-    Refitted,
-    Report,
-    Work,
-)
+from axformer.wire.report import Comparison, Finetuning, InInt8, Measures, PathPoint, Refitted, Report, Work
 from axformer.wire.verdicts import Certificate, TargetOutcome
 
 
