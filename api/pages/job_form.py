@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import ValidationError
 from starlette.datastructures import FormData
@@ -17,6 +17,8 @@ from axformer.data.columns import Columns
 from axformer.errors import ConfigError, reason_of
 from axformer.forms.kinds import COMPACT
 from axformer.intake.names import KNOWN_NAMES
+from axformer.wire.analyses import PARTS, AnalysisCreate
+from axformer.wire.analysis import ReportName
 from axformer.wire.devices import Device
 from axformer.wire.finetuning import FinetuneSettings
 from axformer.wire.heads import parse_head
@@ -191,3 +193,43 @@ def demo_form(settings: Settings) -> JobForm | None:
         return None
     values = {name: f"file://{folder / part}" for name, part in _PARTS.items()}
     return JobForm(values | {"name": "demo: movie reviews", "goal": "within-points", "goal.within-points": "4"})
+
+
+ALL: tuple[str, ...] = get_args(ReportName)
+
+
+@dataclass
+class AnalysisForm(JobForm):
+    """A form as it was filled in."""
+
+    reports: tuple[str, ...] = ()
+    """Ticked reports; none stands for all that the inputs allow."""
+
+    @classmethod
+    def read(cls, sent: FormData) -> "AnalysisForm":
+        """The form as it was sent."""
+        values = {name: str(value).strip() for name, value in sent.items()}
+        return cls(values, nonce=values.get(NONCE_FIELD, ""), reports=tuple(map(str, sent.getlist("reports"))))
+
+    def asked(self) -> AnalysisCreate | None:
+        """The request body; None if a field is invalid, in which case there are errors."""
+        try:
+            return AnalysisCreate.model_validate(self._asked())
+        except ValidationError as error:
+            self.errors += [
+                (field_of(one["loc"]), f"{words_of(one['loc'])}: {reason_of(one)}") for one in error.errors()
+            ]
+            return None
+
+    def _asked(self) -> dict[str, Any]:
+        body: dict[str, Any] = {"name": self.value("name"), "labels": labels_of(self.value("labels"))}
+        body |= {name: self.value(name) for name in ("device", "hub_token") if self.value(name)}
+        numbers = ("rows", "max_length", "priority")
+        body |= {name: number_of(self.value(name)) for name in numbers if self.value(name)}
+        columns = {role: self.value(COLUMN + role) for role in Columns.model_fields if self.value(COLUMN + role)}
+        for part in PARTS:
+            if self.value(part) or part in ("checkpoint", "validation"):
+                body[part] = {"uri": self.value(part)}
+                if columns and part in ("validation", "train"):
+                    body[part]["columns"] = columns
+        return body | ({"reports": list(self.reports)} if self.reports else {})

@@ -6,7 +6,7 @@ from sqlalchemy.orm import Session
 
 from api.errors import FieldError, InvalidInputError, Refusals
 from api.services import posting
-from api.services.references import check_reference
+from api.services.posting import check_reference
 from api.services.webhooks import check_webhook
 from axformer.wire.analyses import AnalysisCreate, AnalysisRun
 from axformer.wire.kinds import JobKind

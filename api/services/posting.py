@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from pydantic import SecretStr
 from sqlalchemy.orm import Session
@@ -10,13 +11,13 @@ from sqlalchemy.orm import Session
 from api.errors import FieldError, InvalidInputError, Refusals
 from api.services.handovers import locked_target
 from api.services.quotas import check_queued
-from api.services.references import check_reference, refused
 from api.services.webhooks import check_secret, check_webhook
 from axformer.errors import ConfigError
 from axformer.wire.analyses import AnalysisRun
 from axformer.wire.jobs import JobCreate
 from axformer.wire.run import Run, SettledRun
-from store.references import HUB_PREFIX, UPLOAD_PREFIX
+from store.errors import ReferenceFormError
+from store.references import HUB_PREFIX, UPLOAD_PREFIX, Scheme, parse_reference, shown
 from store.repositories.files import hold_upload
 from store.repositories.handovers import new_handover
 from store.repositories.jobs import Created, NewJob, create_job
@@ -175,3 +176,35 @@ def check_upload(session: Session, team_id: str, pointer: str, upload_id: str) -
     """
     if hold_upload(session, upload_id, team_id) is None:
         raise refused(f"upload:{upload_id}", pointer, "is not an upload of your team; POST /v1/uploads makes one")
+
+
+def check_reference(uri: str, pointer: str, *, is_checkpoint: bool, settings: Settings) -> None:
+    """Refuse a reference that cannot work; ``pointer`` is its place in the body.
+
+    Raises:
+        InvalidInputError: unknown scheme, malformed, plain http, or a file outside of the opened roots or behind links in a
+            circle.
+    """
+    try:
+        reference = parse_reference(uri, is_checkpoint=is_checkpoint)
+    except ReferenceFormError as error:
+        raise _invalid(str(error), pointer) from None
+    if reference.scheme is Scheme.HTTP and not settings.fetch.plain_http:
+        raise refused(uri, pointer, "is not read over plain http; use an https:// address")
+    if reference.scheme is Scheme.FILE:
+        try:
+            resolved = Path(reference.path).resolve()
+        except (OSError, RuntimeError):
+            raise refused(uri, pointer, "has links that lead in a circle; check the path") from None
+        if not any(resolved.is_relative_to(root) for root in settings.file_roots):
+            opened = ", ".join(map(str, settings.file_roots)) or "none"
+            raise refused(uri, pointer, f"lies outside of the directories opened for file://, which are: {opened}")
+
+
+def refused(uri: str, pointer: str, why: str) -> InvalidInputError:
+    """The error for a reference; ``why`` goes on after "reference 'x'"."""
+    return _invalid(f"reference '{shown(uri)}' {why}", pointer)
+
+
+def _invalid(detail: str, pointer: str) -> InvalidInputError:
+    return InvalidInputError(detail, code="invalid_reference", errors=[FieldError(detail, pointer=pointer)])

@@ -20,7 +20,7 @@ from store.repositories.line import Abilities, Rules
 from store.session import Sessions, session_scope
 from store.states import JobState
 from store.tables.files import Artifact
-from worker.base.compatibility import is_compatible
+from worker.base.context import is_compatible
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,9 @@ from sqlalchemy.orm import Session
 
 from store.repositories.claims import is_anything_claimable
 from store.repositories.line import Abilities
-from store.repositories.outbox import mark_sent, unsent_messages
-from store.repositories.workers import find_worker, see_worker
+from store.repositories.workers import find_worker, mark_sent, see_worker, unsent_messages
 from store.session import Sessions, session_scope
-from worker.base.compatibility import KNOBS, is_compatible
+from worker.base.context import KNOBS, is_compatible
 from worker.base.periodic import Periodic
 
 _LOG = structlog.get_logger(__name__)

@@ -7,10 +7,9 @@ from starlette.responses import RedirectResponse, Response
 
 from api.deps import ReadingDep, ResourcesDep, StorageDep
 from api.errors import ApiError
-from api.pages.analysis_form import ALL, AnalysisForm
 from api.pages.context import PAGE_HEADERS, Pages
 from api.pages.deps import FormDep, PagesDep, Visitor, WriterDep
-from api.pages.job_form import INPUT_CHOICES, key_of
+from api.pages.job_form import ALL, INPUT_CHOICES, AnalysisForm, key_of
 from api.pages.posted_again import analysis_like
 from api.resources import Resources
 from api.services import analyses, jobs
