@@ -20,7 +20,7 @@ from api import openapi
 from api.http import problems
 from api.metrics import MeasuredMiddleware
 from api.middleware.body_limit import BodyLimitMiddleware
-from api.middleware.headers import RateLimitHeadersMiddleware, RequestIdMiddleware, SecurityHeadersMiddleware
+from api.middleware.headers import AnswerHeadersMiddleware, RequestIdMiddleware
 from api.pages.mount import mount, share
 from api.pages.routes import new_job
 from api.resources import open_resources
@@ -123,9 +123,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_middleware(
         BodyLimitMiddleware, max_bytes=resources.settings.json_max_bytes, streamed_paths={uploads.PATH, new_job.UPLOADS}
     )
-    app.add_middleware(RateLimitHeadersMiddleware)
     app.add_middleware(MeasuredMiddleware, registry=resources.registry, prefix=PREFIX)
-    app.add_middleware(SecurityHeadersMiddleware)
+    app.add_middleware(AnswerHeadersMiddleware)
     app.add_middleware(RequestIdMiddleware)
     return app
 

@@ -27,7 +27,7 @@ from api.errors import (
     FieldError,
     InvalidInputError,
     NoRoomError,
-    NotFoundError,
+    NoSuchObjectError,
     UnavailableError,
     UnsupportedMediaError,
 )
@@ -45,7 +45,7 @@ _MOST_SUGGESTIONS = 20  # errors of a request; looking for words that were meant
 _PARAMETER_PLACES = ("query", "path", "header", "cookie")
 _LOG = structlog.get_logger(__name__)
 _BY_STATUS: dict[int, type[ApiError]] = {
-    error.status: error for error in (BadRequestError, NotFoundError, BodyTooLargeError, UnsupportedMediaError)
+    error.status: error for error in (BadRequestError, NoSuchObjectError, BodyTooLargeError, UnsupportedMediaError)
 }
 
 

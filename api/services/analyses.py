@@ -26,8 +26,8 @@ def submit(session: Session, settings: Settings, team_id: str, body: AnalysisCre
     Raises:
         InvalidInputError: a reference or the webhook cannot be used, a report lacks an input, or the key came with another
             body before.
-        TooManyRequestsError: the team has as many queued jobs as it may have.
-        ConflictError: the team stores as many bytes as it may store.
+        LimitReachedError: the team has as many queued jobs as it may have.
+        WrongStateError: the team stores as many bytes as it may store.
     """
     asked = f"analysis {body.model_dump_json(exclude_defaults=True)}"
     new = _job(settings, team_id, body)

@@ -31,8 +31,8 @@ def submit(session: Session, settings: Settings, team_id: str, body: JobCreate, 
 
     Raises:
         InvalidInputError: a reference, a knob or the webhook cannot be used, or the key came with another body before.
-        TooManyRequestsError: the team has as many queued jobs as it may have.
-        ConflictError: the team stores as many bytes as it may store.
+        LimitReachedError: the team has as many queued jobs as it may have.
+        WrongStateError: the team stores as many bytes as it may store.
     """
     # Without defaults, so that a field added later does not change the hash of an earlier body.
     body_sha256 = hashlib.sha256(body.model_dump_json(exclude_defaults=True).encode()).digest()
@@ -53,8 +53,8 @@ def queue_once(
 
     Raises:
         InvalidInputError: the team has no such upload or no secret for the webhook, or the key came with another body before.
-        TooManyRequestsError: the team has as many queued jobs as it may have.
-        ConflictError: the team stores as many bytes as it may store.
+        LimitReachedError: the team has as many queued jobs as it may have.
+        WrongStateError: the team stores as many bytes as it may store.
     """
     created = create_job(
         session, replace(new, idempotency_key=key, body_sha256=body_sha256 if key is not None else None)

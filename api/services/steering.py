@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy.exc import NoResultFound
 from sqlalchemy.orm import Session
 
-from api.errors import ConflictError
+from api.errors import WrongStateError
 from api.services.jobs import find, no_job
 from api.services.quotas import check_queued
 from axformer.wire.bulk import BULK_MOST, BulkCancel
@@ -39,8 +39,8 @@ def cancel(session: Session, actor: Actor, job_id: str) -> Job:
     """Cancel a queued job at once, or ask the worker of a running one to stop. Repeating this changes nothing.
 
     Raises:
-        NotFoundError: the team has no such job.
-        ConflictError: it has ended otherwise.
+        NoSuchObjectError: the team has no such job.
+        WrongStateError: it has ended otherwise.
     """
     with _as_answers(find(session, actor.team_id, job_id)) as job:
         changed = repository.request_cancel(session, job.id)
@@ -66,8 +66,8 @@ def pause(session: Session, actor: Actor, job_id: str) -> Job:
     """Pause a queued job at once, or ask the worker of a running one to give it back. Repeating this changes nothing.
 
     Raises:
-        NotFoundError: the team has no such job.
-        ConflictError: it is about to end or has ended.
+        NoSuchObjectError: the team has no such job.
+        WrongStateError: it is about to end or has ended.
     """
     with _as_answers(find(session, actor.team_id, job_id)) as job:
         changed = repository.request_pause(session, job.id)
@@ -79,8 +79,8 @@ def resume(session: Session, actor: Actor, job_id: str) -> Job:
     """Queue a paused job again with its trace; a queued or running job stays unchanged.
 
     Raises:
-        NotFoundError: the team has no such job.
-        ConflictError: it is not paused yet, or has ended.
+        NoSuchObjectError: the team has no such job.
+        WrongStateError: it is not paused yet, or has ended.
     """
     with _as_answers(find(session, actor.team_id, job_id)) as job:
         changed = repository.resume_job(session, job.id)
@@ -92,9 +92,9 @@ def retry(session: Session, storage: Storage, actor: Actor, job_id: str) -> Job:
     """Queue a failed or cancelled job from scratch.
 
     Raises:
-        NotFoundError: the team has no such job.
-        ConflictError: it has not ended, or has succeeded; or there is no room for its results.
-        TooManyRequestsError: the team has as many queued jobs as it may have.
+        NoSuchObjectError: the team has no such job.
+        WrongStateError: it has not ended, or has succeeded; or there is no room for its results.
+        LimitReachedError: the team has as many queued jobs as it may have.
     """
     with _as_answers(find(session, actor.team_id, job_id)) as job:
         again = repository.retry_job(session, job.id)
@@ -109,8 +109,8 @@ def delete(session: Session, actor: Actor, job_id: str) -> None:
     """Remove a job that has ended; the caller removes its files after the commit.
 
     Raises:
-        NotFoundError: the team has no such job.
-        ConflictError: it has not ended.
+        NoSuchObjectError: the team has no such job.
+        WrongStateError: it has not ended.
     """
     with _as_answers(find(session, actor.team_id, job_id)) as job:
         repository.delete_job(session, job.id)
@@ -122,6 +122,6 @@ def _as_answers(job: Job) -> Iterator[Job]:
     try:
         yield job
     except IllegalTransitionError as error:
-        raise ConflictError(f"{job.id}: {error}", code="wrong_state") from None
+        raise WrongStateError(f"{job.id}: {error}", code="wrong_state") from None
     except NoResultFound:  # deleted between two statements
         raise no_job(job.id) from None

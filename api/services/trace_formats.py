@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from api.errors import UnauthorizedError
+from api.errors import NoValidKeyError
 from axformer.plan.trial import Trial
 from store.repositories.keys import Caller, is_still_valid
 from store.repositories.trials import trials_after
@@ -141,14 +141,14 @@ def stream(
     """The trials of the job with numbers above ``after``, in order, at most ``limit`` of them.
 
     Raises:
-        UnauthorizedError: the caller's key has become invalid on the way. The answer is cut off, so that nobody mistakes it
+        NoValidKeyError: the caller's key has become invalid on the way. The answer is cut off, so that nobody mistakes it
             for the whole trace.
     """
     left = limit
     while left is None or left > 0:
         with session_scope(sessions) as session:
             if not is_still_valid(session, caller.key_id):
-                raise UnauthorizedError(f"key {caller.key_id} is no longer valid; the trace breaks off here")
+                raise NoValidKeyError(f"key {caller.key_id} is no longer valid; the trace breaks off here")
             most = chunk if left is None else min(chunk, left)
             page = trials_after(session, job_id, after=after, limit=most)
         yield from page.items

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as law
 from hypothesis import strategies as st
 
-from api.errors import UnauthorizedError
+from api.errors import NoValidKeyError
 from api.services import access, trace_formats
 from api.services.trace_formats import WRITERS, comma_separated, ndjson, parquet
 from axformer.plan.trial import Phase, Trial, Verdict
@@ -137,7 +137,7 @@ def test_a_trace_that_is_read_slowly_breaks_off_when_its_key_is_revoked(api, sta
     assert [next(trials).seq for _ in range(7)] == list(range(7))
     with session_scope(sessions) as session:
         revoke_key(session, caller.key_id)
-    with pytest.raises(UnauthorizedError, match="no longer valid"):
+    with pytest.raises(NoValidKeyError, match="no longer valid"):
         next(trials)
 
 

@@ -17,17 +17,17 @@ from worker.sandbox.messages import (
     Begin,
     GoAhead,
     GoOn,
+    JobOrder,
     MemoryEstimate,
     Message,
     Opened,
-    Order,
     Published,
-    Replay,
     Searched,
+    StoredTrials,
     Suspend,
     Suspended,
     Trained,
-    Tried,
+    TrialMade,
     Working,
 )
 from worker.sandbox.sandbox import Sandbox
@@ -63,7 +63,7 @@ class Conversation:
         self._on_step = on_step
         self._flush = flush
 
-    def open(self, order: Order, make_room: Callable[[MemoryEstimate], None]) -> Opened:
+    def open(self, order: JobOrder, make_room: Callable[[MemoryEstimate], None]) -> Opened:
         """Have the process load the model and the data, and train a new head where there is one.
 
         Args:
@@ -79,18 +79,18 @@ class Conversation:
     def begin(self, stored: Sequence[Trial]) -> None:
         """Send the trials that earlier workers stored, and have the process continue after them."""
         for start in range(0, len(stored), _REPLAY):
-            self._sandbox.tell(Replay(trials=tuple(stored[start : start + _REPLAY])), self._check_stop)
+            self._sandbox.tell(StoredTrials(trials=tuple(stored[start : start + _REPLAY])), self._check_stop)
         self._sandbox.tell(Begin(), self._check_stop)
 
-    def next(self) -> Tried | Searched:
+    def next(self) -> TrialMade | Searched:
         """What a search does next: a trial, or its end."""
-        step = self._hear(Tried, Searched)
-        assert isinstance(step, Tried | Searched)
+        step = self._hear(TrialMade, Searched)
+        assert isinstance(step, TrialMade | Searched)
         return step
 
-    def arrived_trials(self) -> Iterator[Tried]:
+    def arrived_trials(self) -> Iterator[TrialMade]:
         """The trials that have already arrived, without waiting."""
-        return (message for message in self._sandbox.what_is_there() if isinstance(message, Tried))
+        return (message for message in self._sandbox.what_is_there() if isinstance(message, TrialMade))
 
     def go_on(self) -> None:
         """Resume a suspended process."""
@@ -116,7 +116,7 @@ class Conversation:
         """
         while True:
             message = self._sandbox.hear_any(self._check_stop)
-            if isinstance(message, Working | Tried) and self._slice.is_wanted():
+            if isinstance(message, Working | TrialMade) and self._slice.is_wanted():
                 self._sandbox.tell(Suspend(), self._check_stop)
             if isinstance(message, kinds):
                 return message

@@ -6,7 +6,7 @@ from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Trial
 from worker.job.inputs import JobInputs
 from worker.sandbox.errors import ProcessMisbehavedError
-from worker.sandbox.messages import Searched, SpeedEstimate, Tried
+from worker.sandbox.messages import PlanSpeed, Searched, TrialMade
 from worker.sandbox.sandbox import Sandbox
 from worker.sandbox.trials import check_next
 
@@ -41,10 +41,10 @@ class OpenJob:
         self._most_trials = most_trials
         self.trials = list(stored)
         """All known trials. While the job waits for its next time slice, the database has all of them."""
-        self._speed: SpeedEstimate | None = None
+        self._speed: PlanSpeed | None = None
 
     @property
-    def speed(self) -> SpeedEstimate:
+    def speed(self) -> PlanSpeed:
         """Estimated speed of the current plan.
 
         Raises:
@@ -55,10 +55,10 @@ class OpenJob:
         return self._speed
 
     @speed.setter
-    def speed(self, estimate: SpeedEstimate) -> None:
+    def speed(self, estimate: PlanSpeed) -> None:
         self._speed = estimate
 
-    def take(self, tried: Tried) -> None:
+    def take(self, tried: TrialMade) -> None:
         """Add a trial that the process sent.
 
         Raises:

@@ -21,7 +21,7 @@ from worker.job.open_job import OpenJob
 from worker.job.time_slice import TimeSlice
 from worker.job.warm import WarmSlot, make_room
 from worker.sandbox.delivery import RESULT
-from worker.sandbox.messages import AnalysisOrder, Order
+from worker.sandbox.messages import AnalysisOrder, JobOrder
 from worker.sandbox.sandbox import Sandbox
 from worker.sandbox.trials import most_trials
 
@@ -78,7 +78,7 @@ def _has_trained(job: Job, settled: SettledRun | None) -> bool:
     return step is not None and step["name"] == StepName.TRAINING
 
 
-def _order(context: WorkerContext, job: Job, inputs: JobInputs, sandbox: Sandbox) -> Order:
+def _order(context: WorkerContext, job: Job, inputs: JobInputs, sandbox: Sandbox) -> JobOrder:
     paths = {part: str(path) for part, path in inputs.paths.items()}
     settled = analysis = None
     if job.kind is JobKind.ANALYSIS:
@@ -89,7 +89,7 @@ def _order(context: WorkerContext, job: Job, inputs: JobInputs, sandbox: Sandbox
         settled = SettledRun.model_validate(job.spec)
         told = {part: shown(source["uri"]) for part, source in job.sources.items()}
         settled = settled.located(told)
-    return Order(
+    return JobOrder(
         kind=job.kind,
         run=settled,
         paths=paths,

@@ -10,7 +10,7 @@ from axformer.methods.progress import meter_of
 from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Trial, Verdict
 from worker.job.ledger import Ledger
-from worker.sandbox.messages import SpeedEstimate
+from worker.sandbox.messages import PlanSpeed
 
 
 class Recorder:
@@ -25,7 +25,7 @@ class Recorder:
         stored: int,
         inputs: Mapping[str, str],
         first_look: str | None,
-        speed: Callable[[], SpeedEstimate],
+        speed: Callable[[], PlanSpeed],
         batch: int,
         batch_seconds: float,
     ) -> None:

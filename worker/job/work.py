@@ -29,7 +29,7 @@ from worker.job.time_slice import SliceOverError, TimeSlice
 from worker.job.warm import WarmSlot
 from worker.sandbox.delivery import RESULT, DeliveryError, delivered
 from worker.sandbox.errors import ProcessMisbehavedError
-from worker.sandbox.messages import Published, Searched, Tried, storable_json
+from worker.sandbox.messages import Published, Searched, TrialMade, storable_json
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def _prune(work: ClaimedJob) -> None:
 def _search(work: ClaimedJob, recorder: Recorder) -> Searched:
     conversation = work.conversation(recorder.flush)
     try:
-        while isinstance(step := conversation.next(), Tried):
+        while isinstance(step := conversation.next(), TrialMade):
             _take(work, recorder, step)
     except (StopRequestedError, PauseRequestedError):
         for tried in conversation.arrived_trials():
@@ -105,7 +105,7 @@ def _search(work: ClaimedJob, recorder: Recorder) -> Searched:
     return step
 
 
-def _take(work: ClaimedJob, recorder: Recorder, tried: Tried) -> None:
+def _take(work: ClaimedJob, recorder: Recorder, tried: TrialMade) -> None:
     work.opened.take(tried)
     recorder.add(tried.trial)
 

@@ -61,7 +61,7 @@ class AnalysisOrder(Message):
     """Of the inputs, by field: reports that an earlier process finished are of the same inputs, or are not used."""
 
 
-class Order(Message):
+class JobOrder(Message):
     """The job to work on."""
 
     type: Literal["order"] = "order"
@@ -101,7 +101,7 @@ class GoAhead(Message):
     type: Literal["go_ahead"] = "go_ahead"
 
 
-class Replay(Message):
+class StoredTrials(Message):
     """The next stored trials, in order."""
 
     type: Literal["replay"] = "replay"
@@ -184,19 +184,19 @@ class Opened(Message):
     shape: Shape
 
 
-class SpeedEstimate(Message):
+class PlanSpeed(Message):
     """See :class:`axformer.methods.targets.SpeedEstimate`."""
 
     operations: Bytes
     estimated_speedup: float = Field(ge=0, allow_inf_nan=False)
 
 
-class Tried(Message):
+class TrialMade(Message):
     """A new trial."""
 
     type: Literal["tried"] = "tried"
     trial: Trial
-    speed: SpeedEstimate | None
+    speed: PlanSpeed | None
     """Speed of the plan after this trial; None if it is that of the trial before."""
 
 
@@ -218,7 +218,7 @@ class Searched(Message):
 
     type: Literal["searched"] = "searched"
     note: Text | None
-    speed: SpeedEstimate
+    speed: PlanSpeed
 
 
 class Trained(Message):
@@ -253,15 +253,15 @@ class Failed(Message):
     """For the operator."""
 
 
-FROM_WORKER: TypeAdapter[Order | GoAhead | Replay | Begin | Suspend | GoOn] = TypeAdapter(
-    Annotated[Order | GoAhead | Replay | Begin | Suspend | GoOn, Field(discriminator="type")]
+FROM_WORKER: TypeAdapter[JobOrder | GoAhead | StoredTrials | Begin | Suspend | GoOn] = TypeAdapter(
+    Annotated[JobOrder | GoAhead | StoredTrials | Begin | Suspend | GoOn, Field(discriminator="type")]
 )
 Answer = (
     Restrictions
     | Ready
     | MemoryEstimate
     | Opened
-    | Tried
+    | TrialMade
     | Working
     | Suspended
     | Searched

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from store.settings import Settings
-from worker.sandbox.lines import Lines
+from worker.sandbox.lines import PipeEnd
 
 INPUTS, MADE, LOG = "inputs", "made", "errors.log"
 """In a job's directory: what the process may read, where it may write, and its standard output and error."""
@@ -23,7 +23,7 @@ class Process(Protocol):
     """Something that serves one job over lines."""
 
     @property
-    def lines(self) -> Lines:
+    def lines(self) -> PipeEnd:
         """The connection to the process."""
         ...
 
@@ -47,7 +47,7 @@ class Start(Protocol):
 class ConfinedProcess:
     """A restricted process that :mod:`worker.sandbox.parent` forked."""
 
-    def __init__(self, lines: Lines, leash: socket.socket, log: BinaryIO) -> None:
+    def __init__(self, lines: PipeEnd, leash: socket.socket, log: BinaryIO) -> None:
         """
         Args:
             lines: the connection to the process.

@@ -14,7 +14,7 @@ import structlog
 
 from store.settings import Settings
 from worker.sandbox import parent
-from worker.sandbox.lines import Lines
+from worker.sandbox.lines import PipeEnd
 from worker.sandbox.process import INPUTS, LOG, MADE, ConfinedProcess
 from worker.sandbox.restrictions import NOWHERE, environment, specification
 
@@ -171,4 +171,4 @@ def fork(address: str, directory: Path, settings: Settings) -> ConfinedProcess:
         for descriptor in (request_in, theirs_in, theirs_out):
             os.close(descriptor)
     leash.setblocking(False)
-    return ConfinedProcess(Lines(ours_in, ours_out), leash, log)
+    return ConfinedProcess(PipeEnd(ours_in, ours_out), leash, log)

@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response, StreamingResponse
 
 from api.deps import ReadingDep, ResourcesDep, StorageDep
-from api.errors import NotFoundError
+from api.errors import NoSuchObjectError
 from api.http import downloads
 from api.http.downloads import Download, attachment, tar_of
 from api.pages import stream
@@ -113,11 +113,11 @@ def get_form(job_id: str, name: str, visitor: VisitorDep, session: ReadingDep, s
     bundles = bundles_of(artifacts.list_artifacts(session, visitor.caller.team_id, job_id))
     form = next((form for form in bundles.forms if form.name == name), None)
     if form is None:
-        raise NotFoundError(f"job {job_id} has no files of a form '{name}'", code="artifact_not_found")
+        raise NoSuchObjectError(f"job {job_id} has no files of a form '{name}'", code="artifact_not_found")
     try:
         packed = tar_of(form.files, storage, job_folder(job.id))
     except StorageError as error:
-        raise NotFoundError(f"a file of {form.directory}/ is lost: {error}", code="content_missing") from None
+        raise NoSuchObjectError(f"a file of {form.directory}/ is lost: {error}", code="content_missing") from None
     described = {"Content-Length": str(packed.size), "Content-Disposition": attachment(f"{job.id}-{name}.tar")}
     return StreamingResponse(packed.content, media_type="application/x-tar", headers=described)
 

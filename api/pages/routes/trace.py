@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Query
 from starlette.responses import Response
 
 from api.deps import ReadingDep, ResourcesDep
-from api.errors import NotFoundError
+from api.errors import NoSuchObjectError
 from api.pages.deps import PagesDep, VisitorDep
 from api.pages.job_parts import job_values
 from api.routes.trace import whole_trace
@@ -73,7 +73,7 @@ def get_trace(job_id: str, suffix: str, visitor: VisitorDep, session: ReadingDep
     """Download all trials."""
     job = jobs.find(session, visitor.caller.team_id, job_id)
     if suffix not in FILES:
-        raise NotFoundError(f"a trace cannot be read as a '{suffix}' file; there are {', '.join(FILES)}")
+        raise NoSuchObjectError(f"a trace cannot be read as a '{suffix}' file; there are {', '.join(FILES)}")
     return whole_trace(resources, visitor.caller, job.id, FILES[suffix])
 
 

@@ -11,11 +11,11 @@ from store.tables.jobs import Job
 from tests.worker.conftest import Post, Watch
 from worker.job.ledger import Ledger
 from worker.job.recorder import Recorder
-from worker.sandbox.messages import SpeedEstimate
+from worker.sandbox.messages import PlanSpeed
 
 DIMENSIONS = Dimensions(layers=2, heads=2, hidden_size=8, intermediate_size=24)
 LONG = 1000.0
-SPEED = SpeedEstimate(operations=500, estimated_speedup=2.0)
+SPEED = PlanSpeed(operations=500, estimated_speedup=2.0)
 
 
 def trial(seq: int, verdict: Verdict = Verdict.REJECT, loss: float = 0.5) -> Trial:

@@ -186,7 +186,7 @@ def test_a_job_whose_worker_died_behind_its_target_measures_no_trial_again(
     died = Ledger(context.sessions, job.id, job.fence)
     for state in (JobState.VALIDATING, JobState.RUNNING):
         died.enter(state)
-    died.record(trace, {}, 1)
+    died.record(trace, {})
     died.give_back("as if its lease had run out")
 
     run_job(context, claim(), NEVER)
