@@ -9,6 +9,7 @@ from axformer.wire.names import says_nothing, shown_name
 from axformer.wire.run import SettledRun
 from axformer.wire.steps import StepName
 from store.references import shown
+from store.repositories import leases
 from store.states import JobState
 from store.tables.jobs import Job
 from worker.base.context import WorkerContext
@@ -46,18 +47,18 @@ def open_job(
         sandbox = context.sandboxes.take(job.id)
         resources.callback(sandbox.close)
         inputs = fetch_inputs(job, fetcher_of(context, job, lease.check_stop), sandbox.inputs)
-        ledger.note("job.fetched", {"sha256": dict(inputs.digests)})
-        ledger.enter(JobState.VALIDATING)
+        ledger.write(leases.add_event, "job.fetched", {"sha256": dict(inputs.digests)})
+        ledger.write(leases.set_state, JobState.VALIDATING)
         conversation = Conversation(sandbox, lease.check_stop, time_slice, StepWriter(ledger))
         order = _order(context, job, inputs, sandbox)
         begins_anew = _has_trained(job, order.run) and not sandbox.state.is_dir()
         with with_original_uris(inputs):
             loaded = conversation.open(order, partial(make_room, settings=context.settings, warm=warm))
         if loaded.notes:
-            ledger.note("job.noted", {"notes": list(loaded.notes)})
+            ledger.write(leases.add_event, "job.noted", {"notes": list(loaded.notes)})
         if begins_anew:
-            ledger.note("job.noted", {"notes": [BEGINS_ANEW]})
-        ledger.enter(JobState.RUNNING)
+            ledger.write(leases.add_event, "job.noted", {"notes": [BEGINS_ANEW]})
+        ledger.write(leases.set_state, JobState.RUNNING)
         stored = ledger.stored_trials(context.settings.trace_chunk)
         conversation.begin(stored)
         resources.pop_all()

@@ -9,6 +9,7 @@ from axformer.config import RunConfig
 from axformer.methods.progress import meter_of
 from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Trial, Verdict
+from store.repositories import leases
 from worker.job.ledger import Ledger
 from worker.sandbox.messages import PlanSpeed
 
@@ -68,13 +69,13 @@ class Recorder:
     def flush(self) -> None:
         """Write the pending trials."""
         if self._waiting:
-            self._ledger.record(self._waiting, self._progress())
+            self._ledger.write(leases.add_trials, self._waiting, self._progress())
             self._waiting = []
             self._written = time.monotonic()
 
     def end(self) -> None:
         """Write the pending trials, and progress that says that the run has ended, perhaps early at its target."""
-        self._ledger.record(self._waiting, self._progress(ended=True))
+        self._ledger.write(leases.add_trials, self._waiting, self._progress(ended=True))
         self._waiting = []
 
     def _progress(self, *, ended: bool = False) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from axformer.wire.kinds import JobKind
 from axformer.wire.report import Report
 from axformer.wire.run import SettledRun
 from store.errors import PauseRequestedError
+from store.repositories import leases
 from store.states import JobState
 from store.tables.files import Artifact
 from store.tables.jobs import Job
@@ -71,8 +72,8 @@ def carry_out(context: WorkerContext, job: Job, ledger: Ledger, lease: Lease, wa
         resources.callback(opened.close)
         work = ClaimedJob(context, job, opened, ledger, lease, StepWriter(ledger), time_slice)
         if waiting is not None:
-            ledger.enter(JobState.VALIDATING)
-            ledger.enter(JobState.RUNNING, "its model was still in memory")
+            ledger.write(leases.set_state, JobState.VALIDATING)
+            ledger.write(leases.set_state, JobState.RUNNING, "its model was still in memory")
             work.conversation().go_on()
         try:
             with with_original_uris(opened.inputs):
@@ -126,7 +127,7 @@ def _replay(work: ClaimedJob) -> Searched:
 
 def _analyze(work: ClaimedJob) -> None:
     """Wait for the reports on a model, which has no trials, and publish them."""
-    work.ledger.record([], _progress(work))
+    work.ledger.write(leases.add_trials, [], _progress(work))
     work.conversation().trained()
     _publish(work, Analysis)
 
@@ -175,16 +176,16 @@ def _publish_model(work: ClaimedJob, searched: Searched) -> None:
     """
     work.conversation().trained()
     if searched.note is not None:
-        work.ledger.note("job.noted", {"notes": [searched.note]})
+        work.ledger.write(leases.add_event, "job.noted", {"notes": [searched.note]})
     _publish(work, Report)
 
 
 def _publish(work: ClaimedJob, shape: type[Report | Analysis]) -> None:
-    work.ledger.enter(JobState.PACKAGING)
+    work.ledger.write(leases.set_state, JobState.PACKAGING)
     published = work.conversation().published()
     work.opened.sandbox.end_process()
     report = _checked(published, shape)
-    work.ledger.succeed(report, _store(work))
+    work.ledger.write(leases.finish_succeeded, report, _store(work))
     rmtree(work.opened.sandbox.state, ignore_errors=True)
 
 
