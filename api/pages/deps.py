@@ -1,6 +1,6 @@
 """Dependencies of page endpoints: the visitor, and the fields of a form from one of our own pages."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -80,28 +80,18 @@ def still_valid(resources: Resources, visitor: Visitor) -> bool:
 VisitorDep = Annotated[Visitor, Depends(visitor)]
 
 
-def writer(visitor: VisitorDep) -> Visitor:
-    """A visitor who may change the team's jobs and files.
+def _with_scope(scope: Scope) -> Callable[[Visitor], Visitor]:
+    """A dependency: the visitor, whose key must have this scope, or NotPermittedError is raised."""
 
-    Raises:
-        NotPermittedError: the key's scope does not allow it.
-    """
-    access.check_scope(visitor.caller, Scope.WRITE)
-    return visitor
+    def checked(visitor: VisitorDep) -> Visitor:
+        access.check_scope(visitor.caller, scope)
+        return visitor
 
-
-def admin(visitor: VisitorDep) -> Visitor:
-    """A visitor who may manage keys.
-
-    Raises:
-        NotPermittedError: the key's scope does not allow it.
-    """
-    access.check_scope(visitor.caller, Scope.ADMIN)
-    return visitor
+    return checked
 
 
-WriterDep = Annotated[Visitor, Depends(writer)]
-AdminDep = Annotated[Visitor, Depends(admin)]
+WriterDep = Annotated[Visitor, Depends(_with_scope(Scope.WRITE))]
+AdminDep = Annotated[Visitor, Depends(_with_scope(Scope.ADMIN))]
 
 
 async def form(request: Request, pages: PagesDep, _: VisitorDep) -> FormData:

@@ -1,6 +1,5 @@
 """What teams may do with webhooks: use them in jobs, create and delete secrets, see messages and send them again."""
 
-from collections.abc import Sequence
 from datetime import timedelta
 from urllib.parse import urlsplit
 
@@ -16,7 +15,7 @@ from store.repositories.deliveries import NewSecret, redeliver, valid_secrets
 from store.settings import Settings
 from store.signing import signing_key
 from store.tables.jobs import Job
-from store.tables.webhooks import Delivery, WebhookSecret
+from store.tables.webhooks import Delivery
 
 _POINTER = "#/webhook"
 _LOCAL = ("localhost", ".localhost", ".local", ".internal")
@@ -64,11 +63,6 @@ def create_secret(session: Session, settings: Settings, actor: Actor) -> NewSecr
     made = repository.create_secret(session, actor.team_id, signing_key(settings), overlap)
     note(session, actor, "webhook_secret.create", made.row.id)
     return made
-
-
-def list_secrets(session: Session, team_id: str) -> Sequence[WebhookSecret]:
-    """The currently valid secrets, the newest first."""
-    return valid_secrets(session, team_id)
 
 
 def delete_secret(session: Session, actor: Actor, secret_id: str) -> None:

@@ -10,6 +10,16 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter
 
 from axformer.config import RunConfig, make_config
+from axformer.errors import (
+    ArtifactError,
+    AxFormerError,
+    CheckpointError,
+    ConfigError,
+    DataError,
+    InputError,
+    PlanError,
+    PoorModelError,
+)
 from axformer.intake.limits import DIMENSIONS
 from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Trial
@@ -17,6 +27,7 @@ from axformer.wire.analyses import AnalysisRun
 from axformer.wire.kinds import JobKind
 from axformer.wire.run import SettledRun
 from axformer.wire.steps import Step
+from worker.sandbox.errors import Reason
 
 _LONGEST_TEXT = 4000
 """Most characters of a text for a job's owner; the library's longest have some hundreds, and contain long paths."""
@@ -234,13 +245,25 @@ class Published(Message):
     report: dict[str, Any]
 
 
+REFUSALS: dict[str, type[AxFormerError]] = {
+    kind.__name__: kind
+    for kind in (ConfigError, CheckpointError, DataError, PoorModelError, PlanError, InputError, ArtifactError)
+}
+"""The errors of the library that a job's owner is shown, each before the more general ones."""
+
+
+def _known_refusal(name: str) -> str:
+    if name not in REFUSALS:
+        raise ValueError("is no refusal of the library")
+    return name
+
+
 class Refused(Message):
     """The library refuses the job's inputs."""
 
     type: Literal["refused"] = "refused"
-    error: Literal[
-        "InputError", "ConfigError", "CheckpointError", "DataError", "PoorModelError", "PlanError", "ArtifactError"
-    ]
+    error: Annotated[str, AfterValidator(_known_refusal)]
+    """A name of :data:`REFUSALS`."""
     message: Text
 
 
@@ -248,7 +271,7 @@ class Failed(Message):
     """Something else went wrong."""
 
     type: Literal["failed"] = "failed"
-    reason: Literal["out_of_memory", "disk_full", "unforeseen"]
+    reason: Reason
     detail: Annotated[str, StringConstraints(max_length=_LONGEST_TRACE), AfterValidator(_storable)]
     """For the operator."""
 

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -40,7 +41,7 @@ def refused_restrictions(settings: Settings) -> dict[str, str]:
                     "-S",
                     "-m",
                     launch.__name__,
-                    json.dumps(allowed.as_dict()),
+                    json.dumps(asdict(allowed)),
                     str(os.getpid()),
                     *_NOTHING,
                 ],

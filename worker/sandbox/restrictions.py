@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import axformer
@@ -54,10 +54,6 @@ class Specification:
     file_bytes: int
     open_files: int = _OPEN_FILES
     processes: int = _PROCESSES
-
-    def as_dict(self) -> Mapping[str, object]:
-        """The specification as JSON-compatible data."""
-        return asdict(self)
 
 
 def specification(inputs: Path, outputs: Path, settings: Settings) -> Specification:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -156,7 +157,7 @@ def fork(address: str, directory: Path, settings: Settings) -> ConfinedProcess:
     Raises:
         OSError: nothing listens at the address.
     """
-    restrictions = json.dumps(specification(directory / INPUTS, directory / MADE, settings).as_dict()).encode()
+    restrictions = json.dumps(asdict(specification(directory / INPUTS, directory / MADE, settings))).encode()
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(address)
         (request_in, request_out), (theirs_in, ours_out), (ours_in, theirs_out) = os.pipe(), os.pipe(), os.pipe()

@@ -3,6 +3,7 @@
 Each trial is sent at once. Where work takes long, the process polls for messages of the worker, which takes microseconds.
 """
 
+import errno
 import sys
 import time
 import traceback
@@ -10,9 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+import torch
+from safetensors import SafetensorError
+
 from axformer.analyzing import write_analysis
 from axformer.devices import AUTO, batch_tokens_of, resolve_device
-from axformer.errors import AxFormerError
 from axformer.evaluation.budget import free_bytes, total_bytes
 from axformer.intake.footprint import Footprint, RunWork, at_ease, least, with_models
 from axformer.intake.sizes import read_sizes
@@ -23,8 +26,10 @@ from axformer.wire.kinds import JobKind
 from axformer.wire.run import DATA, Run
 from axformer.wire.steps import Step
 from worker.sandbox.analyses import carry_out, first_look, open_inputs
+from worker.sandbox.errors import Reason
 from worker.sandbox.lines import PipeEnd
 from worker.sandbox.messages import (
+    REFUSALS,
     Begin,
     Failed,
     GoAhead,
@@ -45,13 +50,14 @@ from worker.sandbox.messages import (
     Working,
     cut,
 )
-from worker.sandbox.reasons import error_name, reason_of
 from worker.sandbox.turn import WorkersTurn, receive
 
 _HEADS = "heads"
 """The report that takes gradients; without names, all reports are made."""
 _STEP_SECONDS = 1.0
 """Least seconds between two reports of one step."""
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+_CPU_OUT_OF_MEMORY = "can't allocate memory"  # the text of PyTorch's CPU allocator in a plain RuntimeError
 
 
 def serve(lines: PipeEnd, begin: Callable[[], None] = lambda: None) -> None:
@@ -75,7 +81,8 @@ def serve(lines: PipeEnd, begin: Callable[[], None] = lambda: None) -> None:
 
 def _send_error(lines: PipeEnd, error: Exception) -> None:
     message: Message
-    if isinstance(error, AxFormerError) and (name := error_name(error)) is not None:
+    name = next((name for name, kind in REFUSALS.items() if isinstance(error, kind)), None)
+    if name is not None:
         message = Refused(error=name, message=cut(str(error)))
     else:
         detail = "".join(traceback.format_exception(error))
@@ -84,6 +91,26 @@ def _send_error(lines: PipeEnd, error: Exception) -> None:
         _send(lines, message)
     except BrokenPipeError:
         sys.stderr.write("the worker ended before an error could be reported\n")
+
+
+def reason_of(error: Exception) -> Reason:
+    """Classify an error of a library."""
+    if _is_out_of_memory(error):
+        return "out_of_memory"
+    return "disk_full" if _is_disk_full(error) else "unforeseen"
+
+
+def _is_disk_full(error: Exception) -> bool:
+    if isinstance(error, OSError):
+        return error.errno in _NO_SPACE
+    # Safetensors quotes the system's error number in the text of its own error.
+    return isinstance(error, SafetensorError) and any(f"(os error {number})" in str(error) for number in _NO_SPACE)
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    return isinstance(error, RuntimeError) and _CPU_OUT_OF_MEMORY in str(error)
 
 
 def _work(lines: PipeEnd, order: JobOrder) -> None:
