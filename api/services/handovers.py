@@ -46,11 +46,6 @@ def _check_ends_well(job: Job) -> None:
 def locked_target(settings: Settings, body: DeliverTo, pointer: str) -> bytes:
     """The token as it may be stored, if files can be put at the place with it.
 
-    Args:
-        settings: of the service.
-        body: the place and the token.
-        pointer: to them in the request.
-
     Raises:
         InvalidInputError: the place or the token cannot be used.
     """

@@ -45,11 +45,8 @@ def queue_once(
     """Queue a job, or find the one that a request with the same idempotency key created.
 
     Args:
-        session: whose transaction it is.
         new: the job, without key and hash.
         uploads: the ids of the uploads that it names, each with its place in the body.
-        key: the idempotency key.
-        body_sha256: the hash of the body.
 
     Raises:
         InvalidInputError: the team has no such upload or no secret for the webhook, or the key came with another body before.

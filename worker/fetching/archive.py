@@ -25,7 +25,6 @@ def unpack(
     """Write the checkpoint's files in an archive into a directory.
 
     Args:
-        archive: the archive.
         name: its file name, whose suffix tells the kind, and which messages show.
         into: an empty directory.
         max_bytes: most bytes after decompression.

@@ -51,7 +51,6 @@ class Conversation:
     ) -> None:
         """
         Args:
-            sandbox: holds the process.
             check_stop: called while waiting for the process; raises if the work must stop.
             time_slice: when the process is suspended and the job queued again.
             on_step: takes what the process does meanwhile.
@@ -67,7 +66,6 @@ class Conversation:
         """Have the process load the model and the data, and train a new head where there is one.
 
         Args:
-            order: the job.
             make_room: frees the memory that the job needs, or raises.
         """
         self._sandbox.make_ready(self._check_stop)

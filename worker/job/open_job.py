@@ -25,11 +25,7 @@ class OpenJob:
     ) -> None:
         """
         Args:
-            sandbox: runs the process.
-            inputs: its input files.
-            dimensions: of its model.
             most_trials: an upper bound on the number of its trials.
-            stored: its trials in the database.
             first_look: one line on the validation data and the untouched model; None for an export.
         """
         self.sandbox = sandbox

@@ -32,9 +32,6 @@ class Recorder:
     ) -> None:
         """
         Args:
-            ledger: writes to the database.
-            dimensions: of the model.
-            config: the knobs of the job.
             stored: number of trials that are already in the database; they are counted and not written again.
             inputs: digests of the job's inputs, stored with the progress so that a resumed job can compare them.
             first_look: one line on the validation data and the untouched model, stored with the progress.

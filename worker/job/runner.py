@@ -40,8 +40,6 @@ def run_job(context: WorkerContext, job: Job, stop: threading.Event, warm: WarmS
     and the worker that claims it next continues after the stored trials.
 
     Args:
-        context: the resources of this process.
-        job: the job, just claimed.
         stop: set when this worker must end.
         warm: keeps a pass whose time slice is over; None to keep none.
 

@@ -28,11 +28,6 @@ class TimeSlice:
     """
 
     def __init__(self, ledger: Ledger, settings: Settings) -> None:
-        """
-        Args:
-            ledger: the running job's ledger.
-            settings: the worker's settings, with the length of a slice.
-        """
         self._settings = settings
         self._ledger = ledger
         self._ask_at: float | None = None

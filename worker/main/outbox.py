@@ -63,10 +63,7 @@ class Announcer(Periodic):
     ) -> None:
         """
         Args:
-            sessions: database sessions of this process.
-            send: sends one message to the broker.
             is_busy: whether this worker is unable to take a job now.
-            seconds: interval between announcements.
             worker: this worker's name; until it has registered, jobs for every device are announced.
         """
         super().__init__("announcer", seconds)

@@ -50,7 +50,6 @@ class ConfinedProcess:
     def __init__(self, lines: PipeEnd, leash: socket.socket, log: BinaryIO) -> None:
         """
         Args:
-            lines: the connection to the process.
             leash: socket on which the parent reports the process's id and end; closing it ends the process.
             log: file with the standard output and error of the process.
         """

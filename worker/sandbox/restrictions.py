@@ -62,7 +62,6 @@ def specification(inputs: Path, outputs: Path, settings: Settings) -> Specificat
     Args:
         inputs: directory that the job may read.
         outputs: directory that it may write to.
-        settings: the worker's settings.
     """
     packages = (ROOT / "worker", Path(axformer.__file__).parent)
     python = dict.fromkeys((sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix))

@@ -10,10 +10,6 @@ class WorkersTurn:
     """Follows the messages of the worker while the process works. See :class:`axformer.surroundings.Turn`."""
 
     def __init__(self, lines: PipeEnd) -> None:
-        """
-        Args:
-            lines: the connection to the worker.
-        """
         self._lines = lines
         self._is_over = False
         self._waited = 0.0

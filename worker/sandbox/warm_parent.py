@@ -93,10 +93,6 @@ class Keeper:
     """A thread that keeps a parent for the lifetime of the worker."""
 
     def __init__(self, program: str = PROGRAM) -> None:
-        """
-        Args:
-            program: of the parent, see :class:`WarmParent`.
-        """
         self._program = program
         self._running: tuple[threading.Thread, WarmParent] | None = None
         self._over = threading.Event()

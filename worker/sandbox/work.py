@@ -64,7 +64,6 @@ def serve(lines: PipeEnd, begin: Callable[[], None] = lambda: None) -> None:
     """Serve one job, or none if the worker ends first.
 
     Args:
-        lines: the connection to the worker.
         begin: called when the job arrives.
     """
     try:
