@@ -11,7 +11,7 @@ from api.openapi import answers
 from api.routes.posted import IdempotencyKey, answer_of_posting
 from api.services import handovers, jobs, posting, queue, steering
 from api.services.artifacts import discard
-from api.views.jobs import bulk_read, job_read, jobs_page
+from api.views.jobs import job_read, jobs_page
 from axformer.wire.bulk import BulkCancel, BulkRead
 from axformer.wire.handovers import DeliverTo
 from axformer.wire.jobs import JobCreate, JobRead
@@ -86,8 +86,7 @@ def list_jobs(
 )
 def cancel_jobs(body: BulkCancel, caller: WriterDep, session: SessionDep) -> BulkRead:
     """Cancel many jobs, selected by id, labels or state. The answer reports each job separately."""
-    outcome = steering.cancel_many(session, caller, body)
-    return bulk_read(outcome)
+    return steering.cancel_many(session, caller, body)
 
 
 @router.get(

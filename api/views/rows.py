@@ -1,14 +1,12 @@
 """Other rows of the store as the API shows them: the public fields, without secrets."""
 
-from typing import Any, TypeVar
 from urllib.parse import quote
 
 from api.services.keys import Replaced
-from api.views.jobs import job_path
+from api.views.jobs import fields_of, job_path
 from axformer.plan.trial import Trial
 from axformer.wire.artifacts import ArtifactRead, UploadRead
 from axformer.wire.audit import AuditRead
-from axformer.wire.base import Schema
 from axformer.wire.events import EventRead
 from axformer.wire.keys import KeyCreated, KeyRead, KeyRotated
 from axformer.wire.page import PageRead
@@ -18,18 +16,10 @@ from store.references import shown
 from store.repositories.deliveries import NewSecret
 from store.repositories.keys import NewKey
 from store.tables.audit import AuditEntry
-from store.tables.base import Base
 from store.tables.events import Event
 from store.tables.files import Artifact, Upload
 from store.tables.teams import ApiKey
 from store.tables.webhooks import Delivery, WebhookSecret
-
-S = TypeVar("S", bound=Schema)
-
-
-def fields_of(kind: type[S], row: Base, **more: Any) -> S:
-    """A row as it is shown: its fields of the same names, and these."""
-    return kind(**{name: getattr(row, name) for name in kind.model_fields if name not in more}, **more)
 
 
 def event_read(event: Event) -> EventRead:

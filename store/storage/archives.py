@@ -41,7 +41,6 @@ class Readable(Protocol):
 
     def read(self, size: int = -1, /) -> bytes:
         """The next bytes."""
-        ...
 
 
 def is_archive(name: str) -> bool:

@@ -25,15 +25,12 @@ class Process(Protocol):
     @property
     def lines(self) -> PipeEnd:
         """The connection to the process."""
-        ...
 
     def is_alive(self) -> bool:
         """Whether the process is still running."""
-        ...
 
     def end(self) -> str:
         """Kill the process and all its descendants, and describe for the operator how it ended."""
-        ...
 
 
 class Start(Protocol):
@@ -41,7 +38,6 @@ class Start(Protocol):
 
     def __call__(self, directory: Path, settings: Settings) -> Process:
         """Start a process that may read ``directory/inputs`` and write to ``directory/made``."""
-        ...
 
 
 class ConfinedProcess:

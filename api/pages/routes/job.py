@@ -9,7 +9,7 @@ from starlette.responses import Response, StreamingResponse
 from api.deps import ReadingDep, ResourcesDep, StorageDep
 from api.errors import NoSuchObjectError
 from api.http import downloads
-from api.http.downloads import Download, attachment, tar_of
+from api.http.downloads import attachment, tar_of
 from api.pages import stream
 from api.pages.context import Pages
 from api.pages.deps import PagesDep, Visitor, VisitorDep, still_valid
@@ -123,22 +123,13 @@ def get_form(job_id: str, name: str, visitor: VisitorDep, session: ReadingDep, s
 
 
 @router.get("/report")
+@router.get("/analysis")
 def show_report(
     job_id: str, request: Request, visitor: VisitorDep, session: ReadingDep, storage: StorageDep
 ) -> Response:
-    """The report as a page, which may run nothing and load nothing."""
-    return _confined(artifacts.download(session, storage, visitor.caller.team_id, job_id, REPORT), request)
-
-
-@router.get("/analysis")
-def show_analysis(
-    job_id: str, request: Request, visitor: VisitorDep, session: ReadingDep, storage: StorageDep
-) -> Response:
-    """An analysis as a page, which may run nothing and load nothing."""
-    return _confined(artifacts.download(session, storage, visitor.caller.team_id, job_id, ANALYSIS), request)
-
-
-def _confined(found: Download, request: Request) -> Response:
+    """The report, or an analysis, as a page, which may run nothing and load nothing."""
+    name = ANALYSIS if request.url.path.endswith("/analysis") else REPORT
+    found = artifacts.download(session, storage, visitor.caller.team_id, job_id, name)
     answer = downloads.answer(found, method=request.method, headers=request.headers)
     answer.headers.update(REPORT_HEADERS)
     return answer
