@@ -24,20 +24,7 @@ from api.middleware.headers import AnswerHeadersMiddleware, RequestIdMiddleware
 from api.pages.mount import mount, share
 from api.pages.routes import new_job
 from api.resources import open_resources
-from api.routes import (
-    analyses,
-    artifacts,
-    events,
-    health,
-    jobs,
-    keys,
-    knobs,
-    paths,
-    queue,
-    trace,
-    uploads,
-    webhooks,
-)
+from api.routes import analyses, artifacts, events, health, jobs, keys, knobs, paths, queue, trace, uploads, webhooks
 from axformer import __version__
 from store.logs import configure_logs
 from store.settings import Settings
@@ -74,20 +61,7 @@ def _configure_logs() -> None:
 @cache
 def _routes() -> APIRouter:
     router = APIRouter()
-    for part in (
-        jobs,
-        trace,
-        paths,
-        analyses,
-        events,
-        artifacts,
-        uploads,
-        queue,
-        webhooks,
-        keys,
-        knobs,
-        health,
-    ):
+    for part in (jobs, trace, paths, analyses, events, artifacts, uploads, queue, webhooks, keys, knobs, health):
         router.include_router(part.router, prefix=PREFIX)
     router.include_router(health.router, include_in_schema=False)  # where probes look
     return router

@@ -8,18 +8,7 @@ from starlette.responses import HTMLResponse, Response
 from api.pages import errors
 from api.pages.context import FOREVER, PAGE_HEADERS, Pages
 from api.pages.deps import PagesDep
-from api.pages.routes import (
-    board,
-    compare,
-    job,
-    new_analysis,
-    new_job,
-    path,
-    sign_in,
-    steering,
-    team,
-    trace,
-)
+from api.pages.routes import board, compare, job, new_analysis, new_job, path, sign_in, steering, team, trace
 from store.settings import Settings
 
 _PAGES = (sign_in, board, trace, path, job, steering, new_job, new_analysis, compare, team)

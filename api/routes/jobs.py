@@ -69,14 +69,7 @@ def list_jobs(
 ) -> Response:
     """List your team's jobs."""
     page = jobs.list_jobs(
-        session,
-        caller.team_id,
-        limit=limit.page,
-        after=after,
-        states=state,
-        kinds=kind,
-        labels=label,
-        outcome=outcome,
+        session, caller.team_id, limit=limit.page, after=after, states=state, kinds=kind, labels=label, outcome=outcome
     )
     return as_json(jobs_page(page))
 

@@ -65,10 +65,7 @@ def whole_trace(
 ) -> StreamingResponse:
     """The trials of a job above ``after``, at most ``limit`` of them, as a file of one of ``WRITERS``."""
     trials = trace_formats.stream(
-        *(resources.reading_sessions, caller, job_id),
-        after=after,
-        limit=limit,
-        chunk=resources.settings.trace_chunk,
+        *(resources.reading_sessions, caller, job_id), after=after, limit=limit, chunk=resources.settings.trace_chunk
     )
     headers = _VARY | {"Content-Disposition": attachment(f"{job_id}-trace.{SUFFIXES[media_type]}")}
     return StreamingResponse(WRITERS[media_type](trials), media_type=media_type, headers=headers)

@@ -60,15 +60,7 @@ def list_jobs(
     if len(wanted) < len(asked):  # no job has two values of one label
         return Page([], has_more=False)
     return repository.list_jobs(
-        session,
-        team_id,
-        limit=limit,
-        after=last,
-        states=states,
-        kinds=kinds,
-        labels=wanted,
-        text=text,
-        outcome=outcome,
+        session, team_id, limit=limit, after=last, states=states, kinds=kinds, labels=wanted, text=text, outcome=outcome
     )
 
 

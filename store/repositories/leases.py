@@ -57,11 +57,7 @@ def set_state(session: Session, job_id: str, fence: int, state: JobState, reason
 
 
 def add_trials(
-    session: Session,
-    job_id: str,
-    fence: int,
-    trials: Sequence[Trial],
-    progress: Mapping[str, Any] | None = None,
+    session: Session, job_id: str, fence: int, trials: Sequence[Trial], progress: Mapping[str, Any] | None = None
 ) -> None:
     """Write trials and the progress of the job.
 
@@ -95,11 +91,7 @@ def add_event(session: Session, job_id: str, fence: int, type: str, data: Mappin
 
 
 def finish_succeeded(
-    session: Session,
-    job_id: str,
-    fence: int,
-    report: Mapping[str, Any],
-    artifacts: Sequence[Artifact],
+    session: Session, job_id: str, fence: int, report: Mapping[str, Any], artifacts: Sequence[Artifact]
 ) -> Job:
     """End a packaged job with its report and its files at once.
 

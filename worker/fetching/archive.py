@@ -14,13 +14,7 @@ _PRIVATE = 0o600
 
 
 def unpack(
-    archive: Path,
-    name: str,
-    into: Path,
-    *,
-    max_bytes: int,
-    max_members: int,
-    watch: Callable[[], None] = lambda: None,
+    archive: Path, name: str, into: Path, *, max_bytes: int, max_members: int, watch: Callable[[], None] = lambda: None
 ) -> list[str]:
     """Write the checkpoint's files in an archive into a directory.
 

@@ -54,12 +54,7 @@ class Announcer(Periodic):
     """A thread that announces periodically until it is stopped."""
 
     def __init__(
-        self,
-        sessions: Sessions,
-        send: Send,
-        is_busy: Callable[[], bool],
-        seconds: float,
-        worker: str = "",
+        self, sessions: Sessions, send: Send, is_busy: Callable[[], bool], seconds: float, worker: str = ""
     ) -> None:
         """
         Args:

@@ -206,11 +206,7 @@ def _memory(footprint: Footprint) -> Memory:
 def _open(order: JobOrder, around: Surroundings) -> PruningRun:
     settled = order.settled
     return PruningRun.open(
-        settled,
-        paths=order.paths,
-        device=resolve_device(order.device),
-        names=order.names,
-        surroundings=around,
+        settled, paths=order.paths, device=resolve_device(order.device), names=order.names, surroundings=around
     )
 
 

@@ -55,12 +55,7 @@ def show_job(
 
 @router.get("/settings")
 def show_settings(
-    job_id: str,
-    visitor: VisitorDep,
-    session: ReadingDep,
-    resources: ResourcesDep,
-    storage: StorageDep,
-    pages: PagesDep,
+    job_id: str, visitor: VisitorDep, session: ReadingDep, resources: ResourcesDep, storage: StorageDep, pages: PagesDep
 ) -> Response:
     """All settings of the job, those that differ from its preset first."""
     job = jobs.find(session, visitor.caller.team_id, job_id)
