@@ -12,7 +12,6 @@ from axformer.wire.jobs import JobErrorRead, JobLinks, JobRead, ProgressRead, Re
 from axformer.wire.kinds import JobKind
 from axformer.wire.page import PageRead
 from axformer.wire.queue import PlaceRead, QueuedJobRead, QueueRead
-from axformer.wire.run import DATA
 from axformer.wire.webhooks import Webhook
 from store.page import Page
 from store.references import shown
@@ -20,9 +19,6 @@ from store.repositories.queue import Waiting
 from store.summaries import outcome_of
 from store.tables.base import Base
 from store.tables.jobs import Job
-
-_ABSENT = dict.fromkeys((*DATA, "finetune"))
-
 
 S = TypeVar("S", bound=Schema)
 
@@ -67,12 +63,13 @@ def _asked(job: Job) -> dict[str, Any]:
     """What a job was asked for, as it was posted and as it is meant."""
     sources = {part: _reference(reference) for part, reference in job.sources.items()}
     posted = job.run | sources
+    named = {part: reference for part, reference in sources.items() if part in JobRead.model_fields}
     if job.kind is JobKind.ANALYSIS:
         asked = AnalysisAsked(reports=posted.get("reports"), rows=posted.get("rows"))
         config = {"max_length": posted.get("max_length")}
-        return {**_ABSENT, **sources, "posted": posted, "analysis": asked, "preset": "", "config": config, "forms": []}
+        return {**named, "posted": posted, "analysis": asked, "preset": "", "config": config, "forms": []}
     meant = {name: job.spec[name] for name in ("preset", "config", "finetune", "forms")}
-    return {**_ABSENT, **sources, "posted": posted, "head": posted.get("head"), "goal": posted.get("goal"), **meant}
+    return {**named, "posted": posted, "head": posted.get("head"), "goal": posted.get("goal"), **meant}
 
 
 def _reference(reference: dict[str, Any]) -> dict[str, Any]:

@@ -138,8 +138,7 @@ def _how_to_get(source: str, model: PathModel) -> str:
 
 def _export(client: Client, job_id: str, seq: int, forms: list[str], *, asked: bool, as_json: bool) -> None:
     source = client.job(job_id)
-    references = (source.checkpoint, source.validation, source.test, source.calibrate, source.train)
-    token = hub_token_of(asked, [reference["uri"] for reference in references if reference is not None])
+    token = hub_token_of(asked, [reference["uri"] for reference in source.sources.values()])
     exported = client.export_point(job_id, seq, forms=forms, hub_token=token)
     if as_json:
         print_json(exported)

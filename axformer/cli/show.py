@@ -69,11 +69,8 @@ def _facts(job: Job) -> Iterator[tuple[str, RenderableType]]:
 
 def _asked(job: Job) -> Iterator[tuple[str, RenderableType]]:
     """The inputs, and what is to be done with them."""
-    sources = {"checkpoint": job.checkpoint, "validation": job.validation, "test": job.test}
-    sources |= {"calibrate": job.calibrate, "train": job.train, "against": job.against}
-    for name, source in sources.items():
-        if source is not None:
-            yield name, str(source["uri"])
+    for name, source in job.sources.items():
+        yield name, str(source["uri"])
     if job.analysis is not None:
         yield "reports", ", ".join(job.analysis.reports or ["all that the inputs allow"])
         return

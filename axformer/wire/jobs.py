@@ -200,11 +200,11 @@ class JobRead(Schema):
     checkpoint: dict[str, Any]
     """As posted; the query of a URL is not shown, since it may hold a signature."""
     validation: dict[str, Any]
-    test: dict[str, Any] | None
+    test: dict[str, Any] | None = None
     calibrate: dict[str, Any] | None = None
     """Null of a service of an earlier version, too."""
-    train: dict[str, Any] | None
-    finetune: dict[str, Any] | None
+    train: dict[str, Any] | None = None
+    finetune: dict[str, Any] | None = None
     """Every setting with its value; null where nothing is trained."""
     against: dict[str, Any] | None = None
     """Of an analysis: the other model of the report ``drift``."""
@@ -246,7 +246,7 @@ class JobRead(Schema):
     @property
     def sources(self) -> dict[str, dict[str, Any]]:
         """What it reads, by field."""
-        given = {part: getattr(self, part) for part in ("checkpoint", *DATA, "against")}
+        given = {part: self.posted.get(part) or getattr(self, part, None) for part in ("checkpoint", *DATA, "against")}
         return {part: source for part, source in given.items() if source is not None}
 
     @property
