@@ -21,8 +21,7 @@ from store.repositories.queue import Waiting
 from store.repositories.workers import living_workers
 from store.session import Sessions, session_scope
 from store.settings import Settings
-from store.tables.jobs import Job
-from store.work import work_of
+from store.tables.jobs import Job, work_of
 
 
 @dataclass(frozen=True)

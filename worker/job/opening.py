@@ -81,15 +81,13 @@ def _has_trained(job: Job, settled: SettledRun | None) -> bool:
 
 def _order(context: WorkerContext, job: Job, inputs: JobInputs, sandbox: Sandbox) -> JobOrder:
     paths = {part: str(path) for part, path in inputs.paths.items()}
+    references = {part: shown(source["uri"]) for part, source in job.sources.items()}
     settled = analysis = None
     if job.kind is JobKind.ANALYSIS:
-        references = {part: shown(source["uri"]) for part, source in job.sources.items()}
         asked = AnalysisRun.model_validate(job.run).located(paths)
         analysis = AnalysisOrder(run=asked, references=references, digests=dict(inputs.digests))
     else:
-        settled = SettledRun.model_validate(job.spec)
-        told = {part: shown(source["uri"]) for part, source in job.sources.items()}
-        settled = settled.located(told)
+        settled = SettledRun.model_validate(job.spec).located(references)
     return JobOrder(
         kind=job.kind,
         run=settled,

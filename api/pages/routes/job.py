@@ -13,8 +13,7 @@ from api.http.downloads import attachment, tar_of
 from api.pages import stream
 from api.pages.context import Pages
 from api.pages.deps import PagesDep, Visitor, VisitorDep, still_valid
-from api.pages.job_parts import job_values
-from api.pages.job_result import ANALYSIS, REPORT, bundles_of
+from api.pages.job_parts import ANALYSIS, REPORT, bundles_of, job_values
 from api.pages.pictures import PLACE, WidthQuery, chart_of, fragment, holds_plans, map_of
 from api.pages.stream import PageState, Wait
 from api.resources import Resources

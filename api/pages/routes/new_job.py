@@ -36,8 +36,7 @@ from store.repositories.jobs import Created
 from store.session import session_scope
 from store.settings import Settings
 from store.storage.storage import Storage, upload_folder
-from store.tables.jobs import Job
-from store.work import work_of
+from store.tables.jobs import Job, work_of
 
 router = APIRouter()
 

@@ -9,8 +9,7 @@ from api.deps import ResourcesDep, SettingsDep
 from api.errors import NoValidKeyError
 from api.pages.context import PAGE_HEADERS, Pages
 from api.pages.deps import FormDep, PagesDep, SignInFormDep, address_of
-from api.pages.errors import SIGN_IN
-from api.pages.session import FORM_COOKIE, SESSION_COOKIE, forget, keep, new_nonce
+from api.pages.session import FORM_COOKIE, SESSION_COOKIE, SIGN_IN, forget, keep, new_nonce
 from api.services import access
 from store.settings import Settings
 
