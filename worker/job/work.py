@@ -1,6 +1,6 @@
 """The work on a claimed job: open its process, or take up the waiting one; search, export or analyze; publish the result."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from shutil import rmtree
@@ -77,18 +77,25 @@ def carry_out(context: WorkerContext, job: Job, ledger: Ledger, lease: Lease, wa
             work.conversation().go_on()
         try:
             with with_original_uris(opened.inputs):
-                _KINDS[job.kind](work)
+                if job.kind is JobKind.ANALYSIS:
+                    _analyze(work)
+                else:
+                    _make_model(work)
         except SliceOverError as over:
             resources.pop_all()
             warm.keep(job.id, over.fence, opened)
             raise
 
 
-def _prune(work: ClaimedJob) -> None:
-    """Record the trials of a run until the search ends, and publish the result."""
+def _make_model(work: ClaimedJob) -> None:
+    """Record the trials of a run until the search ends, or replay those of an export, and publish the model."""
     if work.opened.searched is None:
-        work.opened.searched = _search(work, _recorder_of(work))
-    _publish_model(work, work.opened.searched)
+        is_export = work.job.kind is JobKind.EXPORT
+        work.opened.searched = _replay(work) if is_export else _search(work, _recorder_of(work))
+    work.conversation().trained()
+    if work.opened.searched.note is not None:
+        work.ledger.write(leases.add_event, "job.noted", {"notes": [work.opened.searched.note]})
+    _publish(work, Report)
 
 
 def _search(work: ClaimedJob, recorder: Recorder) -> Searched:
@@ -109,13 +116,6 @@ def _search(work: ClaimedJob, recorder: Recorder) -> Searched:
 def _take(work: ClaimedJob, recorder: Recorder, tried: TrialMade) -> None:
     work.opened.take(tried)
     recorder.add(tried.trial)
-
-
-def _export(work: ClaimedJob) -> None:
-    """Replay the trials of another job, and publish the model that they lead to."""
-    if work.opened.searched is None:
-        work.opened.searched = _replay(work)
-    _publish_model(work, work.opened.searched)
 
 
 def _replay(work: ClaimedJob) -> Searched:
@@ -160,27 +160,12 @@ def _recorder_of(work: ClaimedJob) -> Recorder:
     return recorder
 
 
-_KINDS: Mapping[JobKind, Callable[[ClaimedJob], None]] = {
-    JobKind.PASS: _prune,
-    JobKind.EXPORT: _export,
-    JobKind.ANALYSIS: _analyze,
-}
-"""Each takes a job whose process is open and runs it to its end or to the end of its time slice."""
-
-
-def _publish_model(work: ClaimedJob, searched: Searched) -> None:
+def _publish(work: ClaimedJob, shape: type[Report | Analysis]) -> None:
     """Wait for the files, store them, and record the success of the job.
 
     Raises:
         ProcessMisbehavedError: the files are not a result.
     """
-    work.conversation().trained()
-    if searched.note is not None:
-        work.ledger.write(leases.add_event, "job.noted", {"notes": [searched.note]})
-    _publish(work, Report)
-
-
-def _publish(work: ClaimedJob, shape: type[Report | Analysis]) -> None:
     work.ledger.write(leases.set_state, JobState.PACKAGING)
     published = work.conversation().published()
     work.opened.sandbox.end_process()
