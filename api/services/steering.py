@@ -42,7 +42,10 @@ def cancel_many(session: Session, actor: Actor, body: BulkCancel) -> BulkRead:
     page = list_jobs(session, actor.team_id, limit=BULK_MOST, states=wanted, labels=dict(body.labels), ids=ids)
     outcomes = repository.cancel_jobs(session, page.items)
     note(session, actor, "job.cancel", *(job.id for job, error in outcomes if error is None))
-    items = [_outcome(job.id, job.state, "wrong_state", error and f"{job.id}: {error}") for job, error in outcomes]
+    items = [
+        _outcome(job.id, job.state, "wrong_state", None if error is None else f"{job.id}: {error}")
+        for job, error in outcomes
+    ]
     unknown = set(body.ids or ()) - {job.id for job, _ in outcomes}
     items += [_outcome(job_id, None, "job_not_found", _NOT_FOUND.format(job_id)) for job_id in sorted(unknown)]
     return BulkRead(data=items, has_more=page.has_more)
