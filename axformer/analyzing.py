@@ -95,10 +95,7 @@ def write_analysis(analysis: Analysis, directory: Path) -> None:
 
 def texts_of(analysis: Analysis) -> dict[str, str]:
     """The contents of the files of an analysis, by name."""
-    texts = {
-        ANALYSIS_FILE: analysis.model_dump_json(indent=1) + "\n",
-        ANALYSIS_PAGE: analysis_page(analysis),
-    }
+    texts = {ANALYSIS_FILE: analysis.model_dump_json(indent=1) + "\n", ANALYSIS_PAGE: analysis_page(analysis)}
     if analysis.reports.heads is not None:
         texts[RANKING_FILE] = "".join(json.dumps(line) + "\n" for line in _ranking(analysis.reports.heads))
     return texts

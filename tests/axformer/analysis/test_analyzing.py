@@ -14,11 +14,10 @@ from typer.testing import CliRunner
 
 import axformer
 from axformer.analysis.advice import Given
-from axformer.analysis.bounds import ReportBounds
-from axformer.analysis.guessing import Guessing
 from axformer.analysis.heads import Heads, heads_report
 from axformer.analysis.inputs import REPORTS, AnalysisInputs, WantedReports
 from axformer.analysis.making import study_of
+from axformer.analysis.study import Guessing, ReportBounds
 from axformer.analyzing import carry_out, open_analysis, write_analysis
 from axformer.cli.main import app
 from axformer.data.source import DataSource
@@ -74,7 +73,7 @@ def test_every_task_has_its_reports_and_commands_that_fit_the_model(case: Case, 
         assert arguments["checkpoint"], arguments["data"] == ("my model", "dev.jsonl")
         if arguments["command"] == "prune":
             config = config_of(arguments)
-            check_fits(config, inputs.checkpoint, 1, None)
+            check_fits(config, inputs.checkpoint, None)
             PruningRun(inputs.checkpoint, inputs.data, None, config.model_copy(update={"confirm": 0.0}))
         else:
             assert arguments["command"] == "features"
