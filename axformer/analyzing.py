@@ -28,7 +28,7 @@ from axformer.reporting.environment import describe
 from axformer.reporting.form_reports import summary
 from axformer.surroundings import Surroundings
 from axformer.wire.analysis import Analysis, HeadsReport, Reports
-from axformer.wire.names import shown_name
+from axformer.wire.references import shown_name
 
 ANALYSIS_FILE = "analysis.json"
 RANKING_FILE = "ranking.jsonl"
@@ -114,7 +114,7 @@ def analyze(
     """Analyze a model in memory, which is not changed.
 
     Args:
-        model: a fine-tuned transformers model; see :func:`axformer.run.prune`.
+        model: a fine-tuned transformers model; see :func:`axformer.pruning.prune`.
         tokenizer: its tokenizer.
         data: the rows to measure on: a file, rows, records or a table.
         train: the rows that probes learn from; None for no probes.

@@ -19,7 +19,7 @@ from axformer.scores.confidence import CONFIDENCE
 from axformer.wire.metrics import LOWER_IS_BETTER, first_metric
 from axformer.wire.report import Report
 from axformer.wire.run import IN_MEMORY, Run, command
-from axformer.wire.verdicts import Judgement
+from axformer.wire.verdicts import FindingVerdict
 
 CARD = "README.md"
 PAPER = "Nagarajan et al., AxFormer, 2022, Algorithm 1"
@@ -70,7 +70,7 @@ def shown(report: Report, plan: Plan, dimensions: Dimensions, loading: Loading) 
         "made": _made(report),
         "by_layer": by_layer(plan, dimensions) if len(report.removed) > MOST_NAMED else None,
         "finding": report.finding,
-        "is_bad": report.finding.verdict in (Judgement.NO_RELIABLE_GAIN, Judgement.LOSS),
+        "is_bad": report.finding.verdict in (FindingVerdict.NO_RELIABLE_GAIN, FindingVerdict.LOSS),
         "certificate": report.certificate,
         "deployables": deployables(report.model_dump(mode="json")),
         "first_look": first_look_of(report),
