@@ -46,10 +46,7 @@ def _is_sorted_faster(probabilities: Tensor) -> bool:
 
 
 def _kept_by_sorting(probabilities: Tensor, k: int) -> Tensor | None:
-    """1 at the ``k`` largest entries, 0 elsewhere; None if the next entry is equal, in which case ``topk`` decides.
-
-    If the k-th largest is 0, everything is kept, since zeros stay 0.
-    """
+    """1 at the ``k`` largest entries, 0 elsewhere; None if the next entry is equal, in which case ``topk`` decides."""
     with record_function(SORT):
         ascending = np.sort(probabilities.numpy(), axis=-1)
     place = probabilities.shape[-1] - k

@@ -72,9 +72,7 @@ def without_labels(features: dict[str, list[Any]], sample_of_row: list[int] | No
     """A data set that has no labels, or whose labels nobody looks at: it calibrates.
 
     Args:
-        features: as of :class:`Encoded`.
         sample_of_row: the same; None where every sample goes through the model as one row.
-        cut: samples that lost their end.
     """
     rows = len(features["input_ids"])
     return Encoded(features, [UNLABELLED] * rows, list(range(rows)) if sample_of_row is None else sample_of_row, cut)
@@ -97,7 +95,6 @@ def tokenize(
         max_length: cut longer inputs to this many tokens; None cuts none.
         max_tokens: the longest input that the model accepts; None if it accepts any.
         inputs_a_row: number of consecutive inputs that belong to one row of the file.
-        options: further arguments of the tokenizer.
 
     Returns:
         The tokenizer's encoding, and the number of rows of the file that were cut.

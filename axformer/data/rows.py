@@ -159,14 +159,7 @@ class Rows:
     def _checked(
         self, name: str, fits: Callable[[Any], bool], problem: str, opens: str = "", *, blank: bool = False
     ) -> list[Any]:
-        """The values of a field.
-
-        Args:
-            fits: whether a value has the wanted kind.
-            problem: description of a value that does not.
-            opens: first character of such a value written as text.
-            blank: whether an empty text is a value.
-        """
+        """The values of a field."""
         self.require(name)
         values = self._joined(name)
         if opens and self.texts_only:

@@ -48,7 +48,6 @@ def admit(directory: Path, new_head: NewHead | None = None, *, or_bare: bool = F
     """Check a checkpoint's config and the headers of its weights, without loading anything.
 
     Args:
-        directory: the checkpoint.
         new_head: the head that a base model gets; None for a checkpoint with its own.
         or_bare: whether a model without a head may be admitted too.
 

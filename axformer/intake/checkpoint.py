@@ -88,7 +88,6 @@ def load_checkpoint(
 
     Args:
         reference: a local directory, or ``hf://organisation/name`` for a model on the hub.
-        device: where PyTorch puts the model.
         new_head: the head that a base model gets; None for a fine-tuned model.
         seed: of the first weights of a new head.
 
@@ -159,11 +158,7 @@ def from_memory(model: Any, tokenizer: Any) -> Checkpoint:
 
 
 def _settle_labels(config: Any) -> None:
-    """Make the two class maps of a config in memory agree, as is done for a file.
-
-    Raises:
-        CheckpointError: they contradict each other.
-    """
+    """Make the two class maps of a config in memory agree, as is done for a file."""
     try:
         names = label_names({key: getattr(config, key) for key in (ID2LABEL, LABEL2ID)})
     except ValueError as error:
@@ -217,8 +212,6 @@ def load_model(admitted: Admitted, directory: Path, seed: int = 0) -> Any:
     """Load the model of an admitted checkpoint from a directory with known files alone, in float32.
 
     Args:
-        admitted: the checkpoint.
-        directory: the directory.
         seed: of the first weights of a new head.
 
     Raises:

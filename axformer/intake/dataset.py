@@ -87,11 +87,7 @@ def encode_like(other: DataSet, rows: Rows, checkpoint: Checkpoint, config: RunC
 
 
 def _check_pairs(other: DataSet, rows: Rows) -> None:
-    """Check that both sets hold pairs of texts or neither does.
-
-    Raises:
-        DataError: only one does.
-    """
+    """Check that both sets hold pairs of texts or neither does."""
     if not other.rows.has("text"):
         return
     if other.rows.has("text_pair"):
@@ -184,11 +180,7 @@ def _batched(encoded: Encoded, checkpoint: Checkpoint, config: RunConfig) -> Sam
 
 
 def _check_known(rows: list[Any], name: str, known: int | None) -> None:
-    """Check that the model has an embedding for every id.
-
-    Raises:
-        CheckpointError: it does not.
-    """
+    """Check that the model has an embedding for every id."""
     if not known or not rows:
         return
     choices = (choice for row in rows for choice in (row if isinstance(row[0], list) else [row]))

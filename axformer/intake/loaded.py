@@ -18,7 +18,6 @@ def check_loaded(admitted: Admitted, info: Mapping[str, Any], base: str) -> None
     """Compare the weights that a model needs with those in the files.
 
     Args:
-        admitted: the checkpoint.
         info: the ``output_loading_info`` of ``from_pretrained``.
         base: the prefix of the model without its head.
 

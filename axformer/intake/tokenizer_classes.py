@@ -29,12 +29,7 @@ SENTENCEPIECE_CLASSES = {
 
 
 def class_of(model_type: str, named: str | None) -> str:
-    """The class of a tokenizer, without the suffix ``Fast``.
-
-    Args:
-        model_type: the family of its model.
-        named: the class named by the tokenizer's or the model's config; None if neither names one.
-    """
+    """The class of a tokenizer, without the suffix ``Fast``."""
     return str(named or TOKENIZER_MAPPING_NAMES.get(model_type) or PLAIN_CLASS).removesuffix("Fast")
 
 

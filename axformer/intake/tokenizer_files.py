@@ -41,10 +41,7 @@ def take_tokenizer(directory: Path, model_type: str, named: Any, into: Path) -> 
     """Copy the known parts of a tokenizer's files into another directory.
 
     Args:
-        directory: the checkpoint's directory.
-        model_type: the family of its model, which has a default tokenizer class.
         named: the class named by the model's config, or None; the tokenizer's own config takes precedence.
-        into: the other directory.
 
     Raises:
         CheckpointError: a file cannot be read, is too large, or asks for a class that is not loaded.
@@ -96,10 +93,7 @@ def _known_class(directory: Path, model_type: str, named: Any) -> str:
 
 
 def _is_made_of(directory: Path, model_type: str, named: Any) -> bool:
-    """Whether a class is known and fits the kind of model in ``tokenizer.json``.
-
-    From another kind it would silently make a tokenizer that the model was not trained with.
-    """
+    """Whether a class is known and fits the kind of model in ``tokenizer.json``."""
     if named is not None and str(named) not in TOKENIZER_CLASSES:
         return False
     model = (_read(directory, TOKENIZER) or {}).get("model")
@@ -108,11 +102,7 @@ def _is_made_of(directory: Path, model_type: str, named: Any) -> bool:
 
 
 def _take_pieces(directory: Path, name: str, there: Sequence[str], into: Path) -> None:
-    """Copy the SentencePiece model that a class reads, if it reads one.
-
-    Raises:
-        CheckpointError: the model cannot be read, or the class does not read any of the files.
-    """
+    """Copy the SentencePiece model that a class reads, if it reads one."""
     wanted = SENTENCEPIECE_CLASSES.get(name)
     if wanted is not None and wanted in there:
         try:

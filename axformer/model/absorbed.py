@@ -16,7 +16,6 @@ def context_at(attention: PlainAttention, hidden: Tensor, mask: Tensor | None, t
     """The attention context of one token of each row.
 
     Args:
-        attention: the projections.
         hidden: the block's input, shape (rows, tokens, hidden).
         mask: None, or a tensor that broadcasts to (rows, 1, tokens, tokens): numbers are added to the scores, and False masks a
             position out.

@@ -121,7 +121,6 @@ class Plan(BaseModel):
         """This plan with one element removed, or with hard attention (``top_k``) in one layer.
 
         Args:
-            element: what changes.
             top_k: attention probabilities that hard attention keeps for each query.
             keeps_bias: whether a removed block still adds the bias of its output projection, as where that is fitted.
         """

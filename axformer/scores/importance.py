@@ -75,7 +75,6 @@ def scores_of(score: str | ScoreUnits, ranked: Ranked) -> dict[Block, np.ndarray
     Args:
         score: a name of ``SCORES``, none of whose scores is negative, or a function of one's own. Blocks that share their
             weights get the mean of its scores.
-        ranked: the model.
 
     Raises:
         ConfigError: the function does not return a finite score for every unit.

@@ -38,7 +38,6 @@ def score(gained: np.ndarray, lost: np.ndarray, rows: int, margin: float) -> np.
     Args:
         gained: number of answers that became right, shape (n,).
         lost: number of answers that became wrong, shape (n,).
-        rows: number of all rows.
         margin: between 0 and 1.
     """
     spread = margin * (1 - margin)
@@ -77,9 +76,6 @@ def chance_of_score(least: float, rows: int, margin: float, gain: float, harm: f
     """The exact probability that the score is at least a given value.
 
     Args:
-        least: that value.
-        rows: number of rows.
-        margin: the margin of the score.
         gain: rate of answers that become right.
         harm: rate of answers that become wrong.
     """

@@ -33,7 +33,6 @@ def paired_test(untouched: np.ndarray, task: Task, points: float) -> PairedTest:
 
     Args:
         untouched: the table of the untouched model (:attr:`axformer.scores.measured.Measured.table`).
-        task: the checkpoint's task.
         points: the margin in hundredths of the metric.
     """
     margin, metric = points * POINT, first_metric(figures_of(untouched, task))

@@ -47,7 +47,6 @@ class Task(Losses, Protocol):
         """Encode the data as token ids and labels.
 
         Args:
-            config: the model's configuration.
             max_length: cut longer inputs to this many tokens; None cuts none.
             max_tokens: the longest input that the model takes; None if it takes any.
 
@@ -78,11 +77,7 @@ class Task(Losses, Protocol):
         """Which samples are answered correctly, shape (samples,), bool; None if there is no right or wrong."""
 
     def guess(self, encoded: Encoded, config: Any) -> Guess:
-        """The figures of guessing, that is of answering without looking at the inputs.
-
-        Args:
-            config: the model's configuration.
-        """
+        """The figures of guessing, that is of answering without looking at the inputs."""
 
     def standing(self, answers: Sequence[Any], encoded: Encoded, config: Any) -> Standing:
         """How well the answers agree with the labels; arguments as for :meth:`statistics` and :meth:`guess`."""

@@ -100,7 +100,6 @@ def hidden_places(ids: Sequence[int], special: Sequence[int]) -> set[int]:
     """The positions of a row to hide: each with the same probability, and at least one if possible.
 
     Args:
-        ids: the row's tokens.
         special: 1 at tokens that are never hidden, such as ``[CLS]``.
     """
     positions = [position for position, fixed in enumerate(special) if not fixed]

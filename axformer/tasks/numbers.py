@@ -59,9 +59,6 @@ def number_lists_in(rows: Rows, count: int) -> list[list[float]]:
     """The numbers of each row, from ``labels`` or else from ``label``, or from the one that was named; a single number need not
     be a list.
 
-    Args:
-        count: numbers per row.
-
     Raises:
         DataError: a label is not a finite number, or a row has a different count.
     """

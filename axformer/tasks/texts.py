@@ -11,9 +11,6 @@ def tokenize_texts(
 ) -> tuple[dict[str, list[Any]], int]:
     """The features of each row's ``text``, with its ``text_pair`` if the file has one, and the number of rows cut.
 
-    Args:
-        options: more arguments of the tokenizer.
-
     Raises:
         DataError: a column is missing or holds no texts, or a row does not fit the model.
     """
