@@ -10,10 +10,10 @@ from typing import Any
 import torch
 
 from axformer.config import Preset, RunConfig, changed_knobs
+from axformer.data.columns import DataSource
 from axformer.data.reading import rows_of
 from axformer.data.records import Records
 from axformer.data.rows import Rows
-from axformer.data.source import DataSource
 from axformer.errors import ConfigError, WrongTypeError
 from axformer.evaluation.untouched import Untouched
 from axformer.intake.checkpoint import Checkpoint, from_memory

@@ -47,8 +47,8 @@ def bench(
 
 def _measure(result: Path, checkpoint: str | None, data: str | None, columns: str | None, device: str) -> "BenchReport":
     from axformer.cli.quiet import silence_libraries
+    from axformer.data.columns import DataSource
     from axformer.devices import resolve_device
-    from axformer.intake.dataset import DataSource
     from axformer.reporting.bench import bench as measure
     from axformer.reporting.speed import THOROUGH
 

@@ -56,8 +56,8 @@ def _certify(
     device: str,
 ) -> "PairVerdict":
     from axformer.cli.quiet import silence_libraries
+    from axformer.data.columns import DataSource
     from axformer.devices import resolve_device
-    from axformer.intake.dataset import DataSource
     from axformer.two_models import certify_pair
 
     silence_libraries()

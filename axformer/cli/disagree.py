@@ -46,8 +46,8 @@ def disagree(
 
 def _find(console: Console, before: str, after: str, data: str, columns: Columns, device: str) -> "tuple[Rows, int]":
     from axformer.cli.quiet import silence_libraries
+    from axformer.data.columns import DataSource
     from axformer.devices import resolve_device
-    from axformer.intake.dataset import DataSource
     from axformer.two_models import disagreements
 
     silence_libraries()

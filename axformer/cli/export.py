@@ -37,9 +37,9 @@ def _run(
 ) -> "Sequence[Form | NotMade]":
     from axformer.artifact import check_target
     from axformer.cli.quiet import silence_libraries
+    from axformer.data.columns import DataSource
     from axformer.devices import resolve_device
     from axformer.export import export as write
-    from axformer.intake.dataset import DataSource
 
     silence_libraries()
     check_target(output)

@@ -43,7 +43,7 @@ def features(
             from axformer.artifact import check_target
             from axformer.cli.display import status_of
             from axformer.cli.quiet import silence_libraries
-            from axformer.data.source import DataSource
+            from axformer.data.columns import DataSource
             from axformer.devices import resolve_device
             from axformer.featuring import make_features
             from axformer.surroundings import Surroundings

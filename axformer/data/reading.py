@@ -15,8 +15,7 @@ from axformer.data.delimited import DelimitedError, read_delimited
 from axformer.data.formats import CSV_ENDING, ENDINGS, JSON_ENDINGS, PARQUET_ENDING, TAB_ENDINGS, ending_of, is_packed
 from axformer.data.json_rows import JsonRowsError, read_json_rows
 from axformer.data.limits import BYTES, COLUMNS, RATIO, ROWS, SMALL_BYTES
-from axformer.data.own_names import OwnNames, own_names_in
-from axformer.data.records import Records, check_names, table_of
+from axformer.data.records import OwnNames, Records, check_names, own_names_in, table_of
 from axformer.data.rows import Rows
 from axformer.errors import DataError, first_line
 

@@ -11,7 +11,7 @@ from typing import Any
 from axformer.data.columns import JOINT, USUAL_NAMES, Columns
 from axformer.data.delimited import looks_like_a_row
 from axformer.data.limits import CELL_CHARACTERS, LIST_LENGTH
-from axformer.data.own_names import OwnNames
+from axformer.data.records import OwnNames
 from axformer.errors import DataError
 
 Label = str | int | float | bool

@@ -19,10 +19,9 @@ from axformer.architectures.registry import architecture_of
 from axformer.data.padding import Padding, padding_of
 from axformer.data.rows import Rows
 from axformer.errors import CheckpointError, first_line
-from axformer.intake.admission import Admitted, admit, loadable, names_of
+from axformer.intake.admission import Admitted, admit, check_loaded, loadable, names_of
 from axformer.intake.companions import Companions, companion_files, tokenizer_files
 from axformer.intake.label_names import ID2LABEL, LABEL2ID, label_maps, label_names
-from axformer.intake.loaded import check_loaded
 from axformer.intake.names import KNOWN_NAMES
 from axformer.intake.objects import check_tokenizer, check_weights, model_in, without_autocast
 from axformer.intake.panics import panics_as_errors

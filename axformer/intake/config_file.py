@@ -30,7 +30,7 @@ from axformer.intake.limits import (
 )
 from axformer.intake.names import CONFIG
 from axformer.intake.strict_json import read_json
-from axformer.intake.tokenizer_classes import TOKENIZER_CLASSES
+from axformer.intake.tokenizer_files import TOKENIZER_CLASSES
 from axformer.tasks.one_output import CROSS_ENCODER_KEYS
 
 _COMMON = frozenset(

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from axformer.architectures.base import PlainAttention
-from axformer.architectures.top_k import keep_top_k
+from axformer.architectures.hard_attention import keep_top_k
 
 
 def context_at(attention: PlainAttention, hidden: Tensor, mask: Tensor | None, tokens: Tensor) -> Tensor:

@@ -29,7 +29,7 @@ class Signals:
     """Measures the inputs of the output projections of a prepared model, which is not changed."""
 
     def __init__(self, model: Any, architecture: Architecture, samples: Samples) -> None:
-        """Measure a whole model with a separate module for each layer (:meth:`axformer.architectures.base.Architecture.adopt`)."""
+        """Measure a whole, adopted model (:meth:`axformer.architectures.base.Architecture.adopt`)."""
         self._model = model
         self._architecture = architecture
         self._samples = samples

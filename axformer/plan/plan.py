@@ -275,9 +275,7 @@ def missing_from(plan: Plan, dimensions: Dimensions) -> list[Element]:
         else:
             missing.append(attention(index))
         if layer.ffn:
-            gaps: Ranges = ((0, dimensions.intermediate_size),)
-            for start, stop in layer.neurons:
-                gaps = without_range(gaps, start, stop)
+            gaps = without(((0, dimensions.intermediate_size),), layer.neurons)
             missing += [neurons(index, start, stop) for start, stop in gaps]
         else:
             missing.append(ffn(index))

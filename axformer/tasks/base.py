@@ -12,7 +12,7 @@ import numpy as np
 from torch import Tensor
 
 from axformer.data.batches import Batch
-from axformer.data.encoding import Encoded
+from axformer.data.encoding import Encoded, TokenLimits
 from axformer.data.rows import Rows
 from axformer.tasks.divergence import Predicted
 from axformer.tasks.guess import Guess
@@ -41,23 +41,17 @@ class Task(Losses, Protocol):
     def pipeline(self) -> str | None:
         """The transformers pipeline for the task, if there is one."""
 
-    def encode(
-        self, rows: Rows, tokenizer: Any, config: Any, max_length: int | None, max_tokens: int | None
-    ) -> Encoded:
+    def encode(self, rows: Rows, tokenizer: Any, config: Any, limits: TokenLimits) -> Encoded:
         """Encode the data as token ids and labels.
 
         Args:
-            max_length: cut longer inputs to this many tokens; None cuts none.
-            max_tokens: the longest input that the model takes; None if it takes any.
 
         Raises:
             DataError: a column is missing, or a value or a length does not fit the model.
             CheckpointError: the tokenizer cannot do what the task needs.
         """
 
-    def inputs(
-        self, rows: Rows, tokenizer: Any, config: Any, max_length: int | None, max_tokens: int | None
-    ) -> Encoded:
+    def inputs(self, rows: Rows, tokenizer: Any, config: Any, limits: TokenLimits) -> Encoded:
         """The same data without a look at the answers that may stand in it: what calibrates. Arguments and errors as of
         :meth:`encode`."""
 

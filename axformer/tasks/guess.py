@@ -81,8 +81,7 @@ def guess_evenly(choices: int, samples: int) -> Guess:
 def mean_by_sample(values: np.ndarray, sample: np.ndarray, samples: int) -> np.ndarray:
     """The mean over the decisions of each sample, 0 without any, shape (samples,); see :func:`guess_of_choices`."""
     counts = np.bincount(sample, minlength=samples)
-    means: np.ndarray = np.bincount(sample, weights=values, minlength=samples) / np.maximum(counts, 1)
-    return means
+    return np.asarray(np.bincount(sample, weights=values, minlength=samples) / np.maximum(counts, 1))
 
 
 def _told(shares: np.ndarray, names: Sequence[str]) -> dict[str, float]:

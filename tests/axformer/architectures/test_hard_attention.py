@@ -1,7 +1,6 @@
 import torch
 
-from axformer.architectures.hard_attention import TOP_K_ATTRIBUTE, HardAttentionDropout, attention_forward
-from axformer.architectures.top_k import keep_top_k
+from axformer.architectures.hard_attention import TOP_K_ATTRIBUTE, HardAttentionDropout, attention_forward, keep_top_k
 
 
 def test_the_dropout_of_inline_attention_keeps_what_the_function_keeps() -> None:
