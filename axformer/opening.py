@@ -28,10 +28,9 @@ from axformer.tasks.causal_lm import CausalLanguageModelling
 from axformer.tasks.masked_lm import MaskedLanguageModelling
 from axformer.wire.finetuning import FinetuneSettings
 from axformer.wire.heads import NewHead
-from axformer.wire.names import shown_name
-from axformer.wire.references import DataRef
+from axformer.wire.references import DataRef, shown_name
 from axformer.wire.report import ENOUGH_TOKENS
-from axformer.wire.run import SettledRun
+from axformer.wire.run import WITHOUT_LABELS, SettledRun
 
 _UNLABELLED = (
     "or train without labels, by the untouched model's answers alone: finetune teacher=true and teacher_weight=1"
@@ -96,7 +95,7 @@ def read_data(part: str, source: DataSource, settings: FinetuneSettings | None) 
     if part == "train":
         assert settings is not None, "a run with training data has settings"
         return _training_rows(source, settings)
-    return read_rows(source.path, source.columns.without_answers() if part == "calibrate" else source.columns)
+    return read_rows(source.path, source.columns.without_answers() if part in WITHOUT_LABELS else source.columns)
 
 
 def source_of(reference: DataRef) -> DataSource:

@@ -34,7 +34,7 @@ This page shows which models a run takes, and that every law holds for each; `ma
 ✓ all hold · ✗ which do not · – transformers has no such head · ° without int8, which does not reach its weights. Yes-or-no and
 several numbers share the head of a regression; questions without an answer that of the others.
 """
-_IN_INT8 = LAWS["test_masked_equals_removed_in_int8"]
+_IN_INT8 = "test_masked_equals_removed_in_int8"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -63,7 +63,7 @@ class _Outcomes:
 
 
 def page(held: dict[tuple[str, str], dict[str, bool]]) -> str:
-    """The page, of which law held for which family and task."""
+    """The page, of which test held for which family and task."""
     tasks = list(dict.fromkeys(task for _, task in held))
     rows = [
         f"| {family} | {' | '.join(_cell(held.get((family, task), {})) for task in tasks)} |"
@@ -76,5 +76,5 @@ def page(held: dict[tuple[str, str], dict[str, bool]]) -> str:
 def _cell(held: dict[str, bool]) -> str:
     if not held:
         return "–"
-    failed = [law for law, holds in held.items() if not holds]
+    failed = [LAWS[test] for test, holds in held.items() if not holds]
     return f"✗ {', '.join(failed)}" if failed else "✓" if _IN_INT8 in held else "✓°"

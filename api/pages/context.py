@@ -15,7 +15,7 @@ from api.errors import NotFoundError
 from api.pages import formats
 from api.pages.session import Seal
 from axformer import __version__
-from axformer.drawing.losses import has_losses, loss_curve
+from axformer.drawing.losses import loss_curve
 from axformer.drawing.marks import MARKS
 from axformer.drawing.sheet import SHEET
 from axformer.drawing.svg import inline
@@ -105,7 +105,7 @@ _FILTERS: dict[str, Callable[..., Any]] = {
 
 def _losses(curve: Sequence[LossPoint]) -> Markup:
     """The curve of a training's losses; empty until there is one."""
-    return Markup(inline(loss_curve(curve)) if has_losses(curve) else "")  # noqa: S704 - made of numbers
+    return Markup(inline(loss_curve(curve) or ""))  # noqa: S704 - made of numbers
 
 
 @dataclass

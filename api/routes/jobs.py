@@ -12,11 +12,11 @@ from api.routes.posted import IdempotencyKey, answer_of_posting
 from api.services import handovers, jobs, posting, queue, steering
 from api.services.artifacts import discard
 from api.views.jobs import bulk_read, job_read, jobs_page
+from axformer.wire.base import PageRead
 from axformer.wire.bulk import BulkCancel, BulkRead
 from axformer.wire.handovers import DeliverTo
 from axformer.wire.jobs import JobCreate, JobRead
 from axformer.wire.kinds import JobKind
-from axformer.wire.page import PageRead
 from axformer.wire.states import JobOutcome
 from store.states import JobState
 from store.storage.storage import job_folder

@@ -10,8 +10,7 @@ from api.openapi import answers
 from api.routes.posted import IdempotencyKey, answer_of_posting
 from api.services import exports, paths
 from axformer.plan.plan import PlanFile
-from axformer.wire.jobs import JobRead
-from axformer.wire.paths import ExportCreate, PathRead
+from axformer.wire.jobs import ExportCreate, JobRead, PathRead
 
 router = APIRouter(prefix="/jobs/{job_id}/path", tags=["trace"])
 

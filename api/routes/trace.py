@@ -15,7 +15,7 @@ from api.services import jobs, traces
 from api.services.trace_formats import CSV, JSON, NDJSON, PARQUET, SUFFIXES, WRITERS
 from api.views.rows import trials_page
 from axformer.plan.trial import Trial
-from axformer.wire.page import PageRead
+from axformer.wire.base import PageRead
 from store.repositories.keys import Caller
 from store.repositories.trials import BEFORE_FIRST, trials_after
 

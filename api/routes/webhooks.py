@@ -9,7 +9,7 @@ from api.http.paging import MOST_NUMBER, LimitDep
 from api.openapi import answers
 from api.services import jobs, webhooks
 from api.views.rows import deliveries_page, delivery_read, secret_created, secret_read
-from axformer.wire.page import PageRead
+from axformer.wire.base import PageRead
 from axformer.wire.webhooks import DeliveryRead, WebhookSecretCreated, WebhookSecretList
 from store.repositories.audit import note
 from store.repositories.deliveries import deliveries_after

@@ -9,7 +9,7 @@ from axformer.errors import PlanError
 from axformer.plan.elements import Dimensions
 from axformer.plan.path import Stop, file_at
 from axformer.plan.plan import PlanFile, parse_plan_file
-from axformer.wire.paths import PathRead
+from axformer.wire.jobs import PathRead
 from axformer.wire.report import PathPoint
 from store.repositories.trace_views import standing_trials
 from store.storage.storage import Storage

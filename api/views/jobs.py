@@ -7,13 +7,12 @@ from api.services.estimates import WaitingTime
 from api.services.queue import Place, Queue
 from api.services.steering import BulkOutcome
 from axformer.wire.analysis import AnalysisAsked
+from axformer.wire.base import PageRead
 from axformer.wire.bulk import BulkErrorRead, BulkItemRead, BulkRead
 from axformer.wire.handovers import HandoverRead
 from axformer.wire.jobs import JobErrorRead, JobLinks, JobRead, ProgressRead, ReportRead
 from axformer.wire.kinds import JobKind
-from axformer.wire.page import PageRead
 from axformer.wire.queue import PlaceRead, QueuedJobRead, QueueRead, WorkersRead
-from axformer.wire.run import DATA
 from axformer.wire.webhooks import Webhook
 from store.errors import IllegalTransitionError
 from store.page import Page
@@ -22,7 +21,6 @@ from store.repositories.queue import Waiting
 from store.summaries import outcome_of
 from store.tables.jobs import Job
 
-_ABSENT = dict.fromkeys((*DATA, "finetune"))
 _NOT_FOUND = "your team has no job '{}' that fits"
 
 
@@ -89,12 +87,13 @@ def _asked(job: Job) -> dict[str, Any]:
     """What a job was asked for, as it was posted and as it is meant."""
     sources = {part: _reference(reference) for part, reference in job.sources.items()}
     posted = job.run | sources
+    named = {part: reference for part, reference in sources.items() if part in JobRead.model_fields}
     if job.kind is JobKind.ANALYSIS:
         asked = AnalysisAsked(reports=posted.get("reports"), rows=posted.get("rows"))
         config = {"max_length": posted.get("max_length")}
-        return {**_ABSENT, **sources, "posted": posted, "analysis": asked, "preset": "", "config": config, "forms": []}
+        return {**named, "posted": posted, "analysis": asked, "preset": "", "config": config, "forms": []}
     meant = {name: job.spec[name] for name in ("preset", "config", "finetune", "forms")}
-    return {**_ABSENT, **sources, "posted": posted, "head": posted.get("head"), "goal": posted.get("goal"), **meant}
+    return {**named, "posted": posted, "head": posted.get("head"), "goal": posted.get("goal"), **meant}
 
 
 def _reference(reference: dict[str, Any]) -> dict[str, Any]:

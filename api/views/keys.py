@@ -3,9 +3,8 @@
 from typing import Any
 
 from api.services.keys import Replaced
-from axformer.wire.audit import AuditRead
-from axformer.wire.keys import KeyCreated, KeyRead, KeyRotated
-from axformer.wire.page import PageRead
+from axformer.wire.base import PageRead
+from axformer.wire.keys import AuditRead, KeyCreated, KeyRead, KeyRotated
 from store.page import Page
 from store.repositories.keys import NewKey
 from store.tables.audit import AuditEntry

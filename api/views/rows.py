@@ -5,8 +5,8 @@ from urllib.parse import quote
 from api.views.jobs import job_path
 from axformer.plan.trial import Trial
 from axformer.wire.artifacts import ArtifactRead, UploadRead
+from axformer.wire.base import PageRead
 from axformer.wire.events import EventRead
-from axformer.wire.page import PageRead
 from axformer.wire.webhooks import DeliveryRead, DeliveryState, WebhookSecretCreated, WebhookSecretRead
 from store.page import Page
 from store.references import shown

@@ -22,8 +22,15 @@ from axformer.wire.heads import NewHead
 from axformer.wire.references import CheckpointRef, DataRef, Reference
 
 GOAL_LENGTH = 40
-DATA = ("validation", "test", "calibrate", "train")
-"""The fields of a run that hold data."""
+DATA = {
+    "validation": "Validation data",
+    "test": "Held-out data",
+    "calibrate": "Calibration data",
+    "train": "Training data",
+}
+"""The fields of a run that hold data, and what people call it."""
+WITHOUT_LABELS = ("calibrate",)
+"""Those whose labels nobody looks at."""
 IN_MEMORY = "memory"
 """The reference to what was given as a Python object."""
 FormName = Literal["stock", "compact", "zeroed", "onnx", "onnx_int8"]
@@ -193,10 +200,9 @@ def read_run(fields: Mapping[str, Any]) -> Run:
 
 def command(run: Run, output: str = "DIR") -> str:
     """The command that repeats a run."""
-    words = ["axformer", "prune", run.checkpoint.uri, "--data", run.validation.uri]
-    for part in DATA[1:]:
-        if (reference := getattr(run, part)) is not None:
-            words += [f"--{part}", reference.uri]
+    words = ["axformer", "prune", run.checkpoint.uri]
+    for part, reference in run.data().items():
+        words += ["--data" if part == "validation" else f"--{part}", reference.uri]
     columns = {} if run.validation.columns is None else run.validation.columns.model_dump(exclude_defaults=True)
     if columns:
         words += ["--columns", ",".join(f"{ours}={theirs}" for ours, theirs in columns.items())]

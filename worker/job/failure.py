@@ -11,6 +11,7 @@ from typing import Any
 import structlog
 
 from axformer.errors import ArtifactError, CheckpointError, ConfigError, DataError, InputError
+from axformer.wire.run import DATA
 from store.errors import StorageFullError
 from worker.fetching.errors import FetchError, SourceTooSlow, SourceUnavailable
 from worker.job.inputs import InputsChangedError, JobInputs
@@ -31,10 +32,8 @@ _FIELDS = {
     **{
         f"--{name}": name
         for name in (
+            *DATA,
             "columns",
-            "test",
-            "calibrate",
-            "train",
             "finetune",
             "head",
             "forms",

@@ -5,7 +5,7 @@ from functools import partial
 
 from axformer.wire.analyses import AnalysisRun
 from axformer.wire.kinds import JobKind
-from axformer.wire.names import says_nothing, shown_name
+from axformer.wire.references import says_nothing, shown_name
 from axformer.wire.run import SettledRun
 from axformer.wire.steps import StepName
 from store.references import shown

@@ -3,7 +3,7 @@
 import os
 import tempfile
 
-from axformer.cli.quiet import silence_libraries
+from axformer.cli.libraries import silence_libraries
 from worker.sandbox.lines import Lines
 from worker.sandbox.work import serve
 

@@ -22,6 +22,7 @@ from api.services import artifacts, jobs
 from api.services.inputs.look import names_of
 from axformer.config import changed_knobs
 from axformer.wire.kinds import JobKind
+from axformer.wire.run import DATA
 from store.errors import StorageError
 from store.repositories.jobs import JobStanding
 from store.repositories.trace_views import trace_totals
@@ -37,6 +38,7 @@ REPORT_HEADERS = {
     "Content-Type": "text/html; charset=utf-8",
 }
 """A report is content of the job: it is shown with an origin of its own, so that it could do nothing in the visitor's name."""
+_TITLES = {"checkpoint": "Checkpoint", **DATA, "against": "Other model"}
 _PARTS = ("summary", "result", "process", "files", "log", "end")
 
 
@@ -70,6 +72,7 @@ def show_settings(
         visitor=visitor,
         tab="settings",
         names=names_of(session, storage, resources.settings, visitor.caller.team_id, uris),
+        titles=_TITLES,
         changed=changed_knobs(job.spec.get("preset", ""), job.config),
         **job_values(session, resources, visitor.caller, job),
     )

@@ -27,7 +27,7 @@ from axformer.wire.finetuning import FinetuneSettings
 from axformer.wire.heads import HEAD_TASKS
 from axformer.wire.jobs import JobCreate
 from axformer.wire.knob_list import KnobRead, KnobsRead, list_knobs
-from axformer.wire.run import FORMS
+from axformer.wire.run import DATA, FORMS, Run
 from axformer.wire.webhooks import ENDS, WebhookEvent
 from store.errors import StorageError
 from store.repositories.audit import note
@@ -196,6 +196,14 @@ def _groups(listed: KnobsRead) -> dict[str, list[KnobRead]]:
     return groups
 
 
+_OTHER_DATA = {
+    part: {"title": title, "note": Run.model_fields[part].description}
+    for part, title in DATA.items()
+    if not Run.model_fields[part].is_required()
+}
+"""Data that a run can do without."""
+
+
 def _page(
     pages: Pages,
     visitor: Visitor,
@@ -218,6 +226,7 @@ def _page(
         "knob_groups": _groups(listed).items(),
         "usual": _USUAL,
         "all_forms": FORMS,
+        "other_data": _OTHER_DATA,
         "about_presets": ABOUT_PRESETS,
         "goals": {name.value: about for name, about in ABOUT_GOALS.items()},
         "finetune": FinetuneSettings.model_fields,

@@ -18,8 +18,8 @@ from api.pages.deps import AdminDep, FormDep, PagesDep, Visitor
 from api.resources import Resources
 from api.services import keys, webhooks
 from api.views.keys import audit_page, keys_page
-from axformer.wire.audit import AuditRead
 from axformer.wire.base import Name
+from axformer.wire.keys import AuditRead
 from axformer.wire.scopes import Scope
 from store.repositories.audit import entries_before
 from store.session import session_scope

@@ -14,20 +14,13 @@ from api.services.inputs.data import look_at_data
 from axformer.scores.planning import few_rows_told
 from axformer.wire.heads import NewHead
 from axformer.wire.jobs import JobCreate
+from axformer.wire.run import DATA, WITHOUT_LABELS
 from store.errors import ReferenceFormError
 from store.settings import Settings
 from store.storage.storage import Storage
 
 _ELSEWHERE = "is read by a worker, not here."
-_WITHOUT_LABELS = ("calibrate",)
-TITLES = {
-    "checkpoint": "Checkpoint",
-    "validation": "Validation data",
-    "test": "Held-out data",
-    "calibrate": "Calibration data",
-    "train": "Training data",
-    "points": "Certificate",
-}
+TITLES = {"checkpoint": "Checkpoint", **DATA, "points": "Certificate"}
 """What is looked at, as people call it: the references of a job, and what its rows can certify."""
 
 
@@ -56,14 +49,12 @@ def look_at_inputs(
     contents = Contents(session, storage, settings, team_id)
     seen, model = _checkpoint(contents, body.checkpoint.uri, body.head)
     found = [seen]
-    sources = {"validation": body.validation, "test": body.test, "calibrate": body.calibrate, "train": body.train}
-    for part, source in sources.items():
-        if source is not None:
-            columns = source.columns.model_dump() if source.columns is not None else {}
-            seen, rows = _data(contents, part, source.uri, columns, model)
-            found.append(seen)
-            if part == "validation" and rows is not None and model is not None and model.is_share_right:
-                found += _points(rows, config)
+    for part, source in body.data().items():
+        columns = source.columns.model_dump() if source.columns is not None else {}
+        seen, rows = _data(contents, part, source.uri, columns, model)
+        found.append(seen)
+        if part == "validation" and rows is not None and model is not None and model.is_share_right:
+            found += _points(rows, config)
     return found
 
 
@@ -107,7 +98,7 @@ def _data(
     if name is None:
         return Seen(part, None, _ELSEWHERE), None
     try:
-        has_labels = part not in _WITHOUT_LABELS
+        has_labels = part not in WITHOUT_LABELS
         content = look_at_data(contents, uri, columns, model, has_labels=has_labels)
         return Seen(part, name, content.words), content.rows
     except UnreadableError as error:
