@@ -31,7 +31,7 @@ class GoalName(StrEnum):
 
 
 @dataclass(frozen=True)
-class About:
+class GoalText:
     """A kind of goal, for people."""
 
     title: str
@@ -43,26 +43,26 @@ class About:
     """The number if none is given; None if one must be given, or the goal has none."""
 
 
-ABOUT_GOALS: dict[GoalName, About] = {
-    GoalName.NO_WORSE: About(
+ABOUT_GOALS: dict[GoalName, GoalText] = {
+    GoalName.NO_WORSE: GoalText(
         "No worse, perhaps better",
         "Prunes by accuracy: a part goes only if the loss falls, most rows are helped, and every part of the data gains. It "
         "removes little, and often nothing.",
     ),
-    GoalName.WITHIN_POINTS: About(
+    GoalName.WITHIN_POINTS: GoalText(
         "As small and fast as N points allow",
         "Compresses without training and keeps the smallest model that is certified, on rows that did not decide, to have lost "
         "less than N points of its metric. With few rows it certifies little.",
         "points of the metric that may be lost",
         1.0,
     ),
-    GoalName.SPEEDUP: About(
+    GoalName.SPEEDUP: GoalText(
         "At least X times as fast",
         "Compresses without training until X times fewer operations are left, and reports what that cost: give held-out data "
         "to see it.",
         "times fewer operations",
     ),
-    GoalName.FEWER_LAYERS: About(
+    GoalName.FEWER_LAYERS: GoalText(
         "Fewer layers, trained again",
         "Drops layers from the top and trains what is left on your training data, one layer more each time, and keeps the "
         "smallest model that is certified to have lost less than N points. The result is an ordinary checkpoint of its family. "
@@ -70,7 +70,7 @@ ABOUT_GOALS: dict[GoalName, About] = {
         "points of the metric that may be lost",
         1.0,
     ),
-    GoalName.AS_PAPER: About("As the paper", "Algorithm 1 as the paper has it; gains may not hold on other data."),
+    GoalName.AS_PAPER: GoalText("As the paper", "Algorithm 1 as the paper has it; gains may not hold on other data."),
 }
 """What each goal does, for help texts, forms and documents."""
 

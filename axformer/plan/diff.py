@@ -8,7 +8,7 @@ from axformer.plan.plan import LayerPlan, Plan, kept_neurons
 
 
 @dataclass(frozen=True)
-class Difference:
+class PlanDifference:
     """A part of a layer that two plans treat differently."""
 
     layer: int
@@ -20,7 +20,7 @@ class Difference:
     """What the second keeps that the first does not."""
 
 
-def differences(first: Plan, second: Plan) -> list[Difference]:
+def differences(first: Plan, second: Plan) -> list[PlanDifference]:
     """All differences, bottom layer first; empty if the plans leave the same model.
 
     Raises:
@@ -38,20 +38,20 @@ def differences(first: Plan, second: Plan) -> list[Difference]:
     ]
 
 
-def _of_layer(index: int, first: LayerPlan, second: LayerPlan) -> Iterator[Difference]:
+def _of_layer(index: int, first: LayerPlan, second: LayerPlan) -> Iterator[PlanDifference]:
     if first.dropped != second.dropped:
-        yield Difference(index, "layer", _layer(first), _layer(second))
+        yield PlanDifference(index, "layer", _layer(first), _layer(second))
         return
     if first.attention != second.attention:
-        yield Difference(index, "attention", _block(first.attention), _block(second.attention))
+        yield PlanDifference(index, "attention", _block(first.attention), _block(second.attention))
     if first.heads != second.heads:
-        yield Difference(index, "heads", *_each_alone(first.heads, second.heads))
+        yield PlanDifference(index, "heads", *_each_alone(first.heads, second.heads))
     if first.ffn != second.ffn:
-        yield Difference(index, "ffn", _block(first.ffn), _block(second.ffn))
+        yield PlanDifference(index, "ffn", _block(first.ffn), _block(second.ffn))
     if first.neurons != second.neurons:
-        yield Difference(index, "neurons", *_each_alone(kept_neurons(first), kept_neurons(second)))
+        yield PlanDifference(index, "neurons", *_each_alone(kept_neurons(first), kept_neurons(second)))
     if first.hard_attention != second.hard_attention:
-        yield Difference(index, "hard attention", _top_k(first), _top_k(second))
+        yield PlanDifference(index, "hard attention", _top_k(first), _top_k(second))
 
 
 def _layer(plan: LayerPlan) -> str:

@@ -155,7 +155,9 @@ def test_a_polish_comes_closer_to_the_untouched_model(place: Path) -> None:
 
 
 def test_a_polish_is_refused_with_training_data_and_where_nothing_can_be_trained(place: Path) -> None:
-    with pytest.raises(ConfigError, match=r"polish=1 trains every model.*give these rows as calibrate instead of train"):
+    with pytest.raises(
+        ConfigError, match=r"polish=1 trains every model.*give these rows as calibrate instead of train"
+    ):
         polished(place, 1, train=DataSource(str(place / "validation.jsonl")))
     case = Case("bert", "masked_lm")
     checkpoint, config = checkpoint_of(case), CONFIG.model_copy(update={"polish": 1})

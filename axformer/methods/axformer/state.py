@@ -31,7 +31,7 @@ class Refinement:
     """Losses with the element removed; None after a replay, until they are measured again."""
 
 
-class Standing:
+class PassState:
     """The current plan, the smallest loss so far, and the loss of every sample under the plan."""
 
     def __init__(
