@@ -20,9 +20,9 @@ from axformer.methods.targets import Targets
 from axformer.new_head import UNTOUCHED, Headed
 from axformer.plan.plan import PlanFile, PlanSource, said_repaired
 from axformer.plan.trial import Trial
-from axformer.repair.base import Repaired
 from axformer.repair.refit import Refit, refitted
 from axformer.repair.storage import write_refit
+from axformer.repair.training import Repaired
 from axformer.reporting.card import PICTURE, write_card
 from axformer.reporting.card_forms import loading_of
 from axformer.reporting.form_reports import summary

@@ -40,11 +40,8 @@ from axformer.opening import (
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial
 from axformer.publishing import Decided, Made, publish
-from axformer.repair.base import Repair, Repaired
-from axformer.repair.local import LocalFits
-from axformer.repair.polish import polish_training
 from axformer.repair.refit import can_refit
-from axformer.repair.training import Training
+from axformer.repair.training import Repaired, Training, polish_training
 from axformer.reporting.look import Look, check_training_rows, look_at
 from axformer.scores.importance import ScoreUnits
 from axformer.surroundings import Surroundings
@@ -74,7 +71,7 @@ class PruningRun:
         validation: DataSet,
         test: DataSet | None,
         config: RunConfig,
-        repair: Repair | None = None,
+        repair: Training | None = None,
         calibration: DataSet | None = None,
         names: Mapping[str, str] | None = None,
         headed: Headed | None = None,
@@ -107,13 +104,12 @@ class PruningRun:
         if config.needs.fitting and can_refit(checkpoint.model, checkpoint.architecture):
             refits = self._method.fits(checkpoint.model, checkpoint.architecture, calibrating.samples)
         training = polish_training(calibrating, checkpoint, config) if config.needs.polish else self._repair
-        if isinstance(training, Training):
+        if training is not None:
             recovery = self._method.recovery(checkpoint, training, deciding, config, refits)
-        fitting = refits if isinstance(refits, LocalFits) else None
         return Ground(
             *(checkpoint, deciding.samples, config, self._targets),
             calibration=calibrating.samples,
-            untouched=Untouched(checkpoint, deciding.samples, config, fitting),
+            untouched=Untouched(checkpoint, deciding.samples, config, None if refits is None else refits.in_trials),
             refits=refits,
             recovery=recovery,
         )
@@ -188,7 +184,7 @@ class PruningRun:
         seen = look_at(self._checkpoint, self.deciding, self._ground.untouched.measured(keep=True))
         if not self.config.accept_poor_model:
             seen.check()
-            if isinstance(self._repair, Training) and self._repair.settings.needs_labels and self._headed is None:
+            if self._repair is not None and self._repair.settings.needs_labels and self._headed is None:
                 check_training_rows(self._checkpoint, self._repair.rows, self.config)
         return seen
 
@@ -262,7 +258,7 @@ class PruningRun:
         made_with = {"the rows that decide": self.deciding.samples.encoded}
         if self.calibration is not None:
             made_with["the calibration rows"] = self.calibration.samples.encoded
-        if isinstance(self._repair, Training):
+        if self._repair is not None:
             made_with["the training rows"] = self._repair.encoded
         measures = {name: data.samples.encoded for name, data in self._others.items() if data is not None}
         doubts = {name: shared_with(data, made_with) for name, data in measures.items()}

@@ -1,15 +1,19 @@
-"""The interface of evaluators, which measure the losses of a plan; slow and fast ones are interchangeable."""
+"""The interface of evaluators, which measure the losses of a plan; slow and fast ones are interchangeable.
+
+Losses arrive in parts, on a GPU while later batches are computed.
+"""
 
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Self
+from typing import Protocol, Self
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from axformer.data.batches import Samples
-from axformer.plan.plan import Plan
+from axformer.plan.plan import LayerPlan, Plan
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,16 @@ class Evaluator(ABC):
         return together(self.parts(plan))
 
 
+class Fitting(Protocol):
+    """Fits the remaining weights of a plan. The weights of a layer are a function of the layer's plan alone."""
+
+    def prepare(self, plan: Plan) -> None:
+        """Compute the weights of a plan, using all cores."""
+
+    def fit(self, index: int, layer: nn.Module, plan: LayerPlan) -> None:
+        """Put the weights into layer number ``index``, which was cut as in its plan. The plan must have been prepared."""
+
+
 def together(parts: Iterable[Part]) -> Tensor:
     """Combine parts into the losses of all samples, shape (samples,), in the order of the data."""
     everything = list(parts)
@@ -87,3 +101,47 @@ def by_sample(parts: Iterable[Part], samples: Samples) -> Iterator[Part]:
         done = torch.unique(touched)
         done = done[missing[done] == 0]
         yield Part(done, (sums[done] / rows[done]).float())
+
+
+AHEAD_ON_GPU = 1
+"""Number of batches that a GPU is given before the losses of an earlier one are read, so that it never waits for the CPU. When
+a trial is decided early, this many batches were run in vain."""
+
+
+@dataclass(frozen=True)
+class _Arrival:
+    """A part whose losses may still be in transfer."""
+
+    part: Part
+    arrived: torch.cuda.Event | None
+
+    def wait(self) -> Part:
+        if self.arrived is not None:
+            self.arrived.synchronize()
+        return self.part
+
+
+def arriving(computed: Iterable[tuple[Tensor, Tensor]], ahead: int) -> Iterator[Part]:
+    """Parts in main memory, in order.
+
+    Args:
+        computed: indices on the CPU and losses on the device, as they are computed.
+        ahead: number of batches computed before the first of them is read.
+    """
+    waiting: deque[_Arrival] = deque()
+    for places, losses in computed:
+        waiting.append(_sent(places, losses))
+        if len(waiting) > ahead:
+            yield waiting.popleft().wait()
+    while waiting:
+        yield waiting.popleft().wait()
+
+
+def _sent(places: Tensor, losses: Tensor) -> _Arrival:
+    if losses.device.type != "cuda":
+        return _Arrival(Part(places, losses.cpu()), None)
+    target = torch.empty(losses.shape, dtype=losses.dtype, pin_memory=True)
+    target.copy_(losses, non_blocking=True)
+    arrived = torch.cuda.Event()  # type: ignore[no-untyped-call]
+    arrived.record()
+    return _Arrival(Part(places, target), arrived)

@@ -7,21 +7,24 @@ every training lies under its own name, so that each is done once, and one that 
 import shutil
 import tempfile
 import weakref
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+import torch
+
+from axformer.architectures.base import Architecture
 from axformer.errors import ConfigError
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.model.compact import compact
 from axformer.model.number_format import cast, computing_in
+from axformer.model.surgery import operate
 from axformer.plan.plan import Plan
-from axformer.repair.base import Repaired
 from axformer.repair.losses import Course
-from axformer.repair.refit import Refit, apply_refit, can_refit
-from axformer.repair.training import Training, record_of, train
-from axformer.repair.widening import put_back
+from axformer.repair.refit import Fits, Refit, apply_refit, can_refit
+from axformer.repair.training import Repaired, Training, record_of, train
 from axformer.scores.measured import Sets, measure_sets, scores_of
 from axformer.surroundings import Surroundings
 
@@ -47,6 +50,23 @@ class Origins(Protocol):
 
     def of(self, plan: Plan) -> Origin:
         """The origin of a plan."""
+
+
+class RefitOrigins:
+    """The origins of models that are refitted and then trained; see :class:`Origins`."""
+
+    def __init__(self, checkpoint: Checkpoint, refits: Fits | None) -> None:
+        """
+        Args:
+            checkpoint: the untouched model.
+            refits: fits the remaining weights; None if they are left as they are.
+        """
+        self._checkpoint = checkpoint
+        self._refits = refits
+
+    def of(self, plan: Plan) -> Origin:
+        """The origin of a plan."""
+        return Origin(self._checkpoint.model, fits=None if self._refits is None else self._refits.of(plan))
 
 
 class Recovery:
@@ -136,3 +156,32 @@ def check_own_weights(checkpoint: Checkpoint, knob: str, remedy: str) -> None:
             f"{knob}: the layers of models of type '{checkpoint.architecture.model_type}' share their weights, so none can be "
             f"trained and then left out; {remedy}"
         )
+
+
+def put_back(model: Any, architecture: Architecture, plan: Plan, small: Any) -> Any:
+    """A copy of a whole, prepared model with the weights of a compact one; what the plan removes is as in the whole model.
+
+    A model whose weights are their own places is cut like the whole one, so what it then holds says where each weight belongs,
+    for any family and plan. It takes eight bytes for each weight meanwhile.
+
+    Args:
+        model: the whole model, which is not changed.
+        architecture: its family, whose layers have weights of their own.
+        plan: the plan.
+        small: the compact model of the plan, with other weights.
+    """
+    whole, places = deepcopy(model), deepcopy(model)
+    first = 0
+    for place in places.parameters():
+        place.requires_grad_(False)
+        place.data = torch.arange(first, first + place.numel(), device=place.device).view_as(place)
+        first += place.numel()
+    operate(places, architecture, plan)
+    flat = torch.cat([weight.detach().flatten() for weight in whole.parameters()])
+    values = dict(small.named_parameters(remove_duplicate=False))
+    for name, place in places.named_parameters():
+        flat[place.flatten()] = values[name].detach().flatten()
+    parts = torch.split(flat, [weight.numel() for weight in whole.parameters()])
+    for weight, part in zip(whole.parameters(), parts, strict=True):
+        weight.data.copy_(part.view_as(weight))
+    return whole

@@ -14,10 +14,9 @@ from axformer.config import PassConfig
 from axformer.data.batches import Batch, Samples
 from axformer.evaluation.base import Evaluator
 from axformer.evaluation.budget import cache_budget
-from axformer.evaluation.build import make_evaluator
 from axformer.evaluation.plain import PlainEvaluator
-from axformer.evaluation.prefix import PrefixEvaluator
-from axformer.evaluation.techniques import ALL, Techniques
+from axformer.evaluation.prefix import ALL, PrefixEvaluator, Techniques
+from axformer.evaluation.untouched import make_evaluator
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.plan.plan import Plan

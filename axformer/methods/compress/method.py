@@ -27,8 +27,7 @@ from axformer.plan.elements import encoder_share
 from axformer.plan.levels import sizes_of
 from axformer.plan.plan import Plan
 from axformer.plan.trial import BlockLevels, Milliseconds, Phase, Trial, Verdict
-from axformer.repair.polish import RefitOrigins
-from axformer.repair.recovery import Recovery
+from axformer.repair.recovery import Recovery, RefitOrigins
 from axformer.repair.refit import Fits
 from axformer.repair.training import Training
 

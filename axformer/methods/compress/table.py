@@ -19,8 +19,7 @@ from axformer.errors import PlanError
 from axformer.evaluation.budget import cache_budget
 from axformer.evaluation.cut_layers import CutLayers
 from axformer.evaluation.multiply import multiply_fast
-from axformer.evaluation.prefix import PrefixEvaluator
-from axformer.evaluation.techniques import Techniques
+from axformer.evaluation.prefix import PrefixEvaluator, Techniques
 from axformer.intake.checkpoint import Checkpoint
 from axformer.methods.base import Ground
 from axformer.plan.blocks import Block, all_blocks

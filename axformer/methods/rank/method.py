@@ -24,9 +24,8 @@ from axformer.plan.blocks import Block, BlockKind
 from axformer.plan.elements import Dimensions, units_left
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Phase, Trial, Verdict
-from axformer.repair.in_place import masked_and_fitted
 from axformer.repair.recovery import Origin, Recovery, check_own_weights
-from axformer.repair.refit import Fits
+from axformer.repair.refit import Fits, masked_and_fitted
 from axformer.repair.training import Training
 from axformer.scores.importance import Ranked, owners_of, scores_of
 from axformer.scores.measured import Measured

@@ -12,8 +12,7 @@ from axformer.config import PassConfig
 from axformer.data.reading import rows_of
 from axformer.evaluation.changes import first_changed_block, longest_untouched
 from axformer.evaluation.plain import PlainEvaluator
-from axformer.evaluation.prefix import PrefixEvaluator
-from axformer.evaluation.techniques import Techniques
+from axformer.evaluation.prefix import PrefixEvaluator, Techniques
 from axformer.intake.checkpoint import from_memory
 from axformer.intake.dataset import DataSet, prepare
 from axformer.plan.elements import Element, attention, ffn, hard_attention, head, neurons
