@@ -16,7 +16,6 @@ from axformer.forms.make import Finished, make_forms, python_for, usual_forms
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.methods.decisions import Decisions
-from axformer.methods.targets import Targets
 from axformer.new_head import UNTOUCHED, Headed
 from axformer.plan.plan import PlanFile, PlanSource, said_repaired
 from axformer.plan.trial import Trial
@@ -44,7 +43,6 @@ class Decided:
 
     checkpoint: Checkpoint
     decisions: Decisions
-    targets: Targets
     config: RunConfig
     names: Mapping[str, str] = field(default_factory=dict)
     """The inputs' names for people; see :attr:`axformer.wire.report.Report.names`."""
@@ -134,7 +132,7 @@ def publish(
             plan,
             made.model,
             written,
-            decided.targets,
+            decided.decisions.targets,
             decided.decisions.path,
             finetuning,
             made.refitted,

@@ -20,7 +20,8 @@ from transformers.pytorch_utils import Conv1D
 
 from axformer.architectures.base import Architecture
 from axformer.architectures.shared import SharedLinear
-from axformer.evaluation.base import Evaluator, Part
+from axformer.evaluation.base import Part
+from axformer.evaluation.prefix import PrefixEvaluator
 from axformer.plan.plan import Plan
 
 LARGEST = 127
@@ -45,34 +46,19 @@ def in_int8(model: Any, architecture: Architecture) -> Iterator[None]:
             projection.__dict__.pop("forward", None)
 
 
-class Int8Evaluator(Evaluator):
-    """Wraps any evaluator to measure in int8; see :class:`axformer.evaluation.base.Evaluator`."""
+class Int8Evaluator(PrefixEvaluator):
+    """Measures in int8; see :class:`axformer.evaluation.base.Evaluator`."""
 
     precision = "int8"
 
-    def __init__(self, evaluator: Evaluator, model: Any, architecture: Architecture) -> None:
-        self._evaluator = evaluator
-        self._model = model
-        self._architecture = architecture
-
-    @property
-    def total(self) -> int:
-        return self._evaluator.total
-
     def parts(self, plan: Plan) -> Iterator[Part]:
-        parts = self._evaluator.parts(plan)
+        parts = super().parts(plan)
         while True:
             with in_int8(self._model, self._architecture):
                 part = next(parts, None)
             if part is None:
                 return
             yield part
-
-    def accept(self, plan: Plan) -> None:
-        self._evaluator.accept(plan)
-
-    def see_first(self, samples: Tensor | None) -> None:
-        self._evaluator.see_first(samples)
 
 
 def int8_linear(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

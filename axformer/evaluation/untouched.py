@@ -41,7 +41,7 @@ def make_evaluator(
     if config.evaluate_in == "int8":
         # These bypass the linear modules, or pass them only a part of their inputs, which would have other scales in int8.
         techniques = Techniques(shares=False, absorbed=False, packed=False)
-        return Int8Evaluator(PrefixEvaluator(*given, budget=budget, techniques=techniques), model, architecture)
+        return Int8Evaluator(*given, budget=budget, techniques=techniques)
     cores = torch.get_num_threads()
     threads = threads_for(device, cores)
     if threads == 1:
