@@ -11,8 +11,8 @@ from axformer.data.encoding import Encoded
 from axformer.data.reading import read_rows
 from axformer.data.rows import Rows
 from axformer.data.source import DataSource
+from axformer.devices import gain_in_rate, low_precision
 from axformer.errors import ConfigError, DataError
-from axformer.evaluation.low_precision import gain_in_rate, low_precision
 from axformer.intake.checkpoint import Checkpoint, load_checkpoint
 from axformer.intake.dataset import DataSet, encode_like, prepare, prepare_calibration, prepare_inputs, prepare_like
 from axformer.intake.likeness import figures_of, unlike

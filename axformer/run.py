@@ -21,7 +21,7 @@ from axformer.intake.dataset import DataSet
 from axformer.intake.parts import split_off
 from axformer.intake.rebuilt import check_rebuilt
 from axformer.intake.shared_rows import shared_with
-from axformer.methods.base import Ground, method_of, plan_of, targets_of
+from axformer.methods.base import Ground, made_by, plan_of, targets_of
 from axformer.methods.confirmation import CONFIRMING, measure_path
 from axformer.methods.decisions import Decisions
 from axformer.methods.targets import SpeedEstimate
@@ -77,7 +77,7 @@ class PruningRun:
         headed: Headed | None = None,
         asked: Run | None = None,
     ) -> None:
-        self._method = method_of(config)
+        self._method = made_by(type(config))
         self._method.check(config, checkpoint)
         check_fits(config, checkpoint, repair)
         self.config = config

@@ -64,7 +64,11 @@ class Evaluator(ABC):
 
     def losses(self, plan: Plan) -> Tensor:
         """The loss of each sample under a plan, in the order of the data, shape (samples,), float32, on the CPU."""
-        return together(self.parts(plan))
+        parts = list(self.parts(plan))
+        places = torch.cat([part.places for part in parts])
+        losses = torch.empty(len(places))
+        losses[places] = torch.cat([part.losses for part in parts])
+        return losses
 
 
 class Fitting(Protocol):
@@ -75,15 +79,6 @@ class Fitting(Protocol):
 
     def fit(self, index: int, layer: nn.Module, plan: LayerPlan) -> None:
         """Put the weights into layer number ``index``, which was cut as in its plan. The plan must have been prepared."""
-
-
-def together(parts: Iterable[Part]) -> Tensor:
-    """Combine parts into the losses of all samples, shape (samples,), in the order of the data."""
-    everything = list(parts)
-    places = torch.cat([part.places for part in everything])
-    losses = torch.empty(len(places))
-    losses[places] = torch.cat([part.losses for part in everything])
-    return losses
 
 
 def by_sample(parts: Iterable[Part], samples: Samples) -> Iterator[Part]:

@@ -61,28 +61,19 @@ class Int8Evaluator(PrefixEvaluator):
             yield part
 
 
-def int8_linear(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """A linear map in int8.
+def _forward(projection: Any, hidden: Tensor) -> Tensor:
+    """A linear map in int8, from (..., inputs) to (..., outputs).
 
     Inputs whose weights are all 0 do not affect the scale, so masking an input is the same as removing it.
-
-    Args:
-        hidden: shape (..., inputs).
-        weight: shape (outputs, inputs).
-        bias: shape (outputs,).
     """
+    weight = projection.weight.T if isinstance(projection, Conv1D) else projection.weight
     inputs, input_scale = _quantize(hidden * (weight != 0).any(dim=0))
     weights, weight_scale = _quantize(weight)
     output = (inputs @ weights.T) * input_scale * weight_scale.T
-    return output if bias is None else output + bias
+    return output if projection.bias is None else output + projection.bias
 
 
 def _quantize(values: Tensor) -> tuple[Tensor, Tensor]:
     """Round to integers, stored as float32, with a scale for each row."""
     scale = values.abs().amax(dim=-1, keepdim=True).clamp(min=torch.finfo(values.dtype).tiny * LARGEST) / LARGEST
     return (values / scale).round(), scale
-
-
-def _forward(projection: Any, hidden: Tensor) -> Tensor:
-    weight = projection.weight.T if isinstance(projection, Conv1D) else projection.weight
-    return int8_linear(hidden, weight, projection.bias)

@@ -23,8 +23,7 @@ from axformer.evaluation.base import AHEAD_ON_GPU, Evaluator, Fitting, Part, arr
 from axformer.evaluation.changes import Route, Units, first_changed_block, longest_untouched, route_of, units_removed
 from axformer.evaluation.cut_layers import CutLayers
 from axformer.evaluation.multiply import multiply_fast
-from axformer.evaluation.shares import added, has_shares
-from axformer.evaluation.walk import Walk
+from axformer.evaluation.walk import Walk, added, has_shares
 from axformer.model.tail import ReadPosition, mixes, read_positions, tail_start
 from axformer.plan.blocks import Block, all_blocks
 from axformer.plan.plan import LayerPlan, Plan
@@ -69,12 +68,7 @@ class PrefixEvaluator(Evaluator):
         techniques: Techniques = ALL,
         fitting: Fitting | None = None,
     ) -> None:
-        """
-        Args:
-            plan: the current plan.
-            budget: bytes of activations to cache, on the device of the samples.
-            techniques: the techniques that make it fast.
-            fitting: fits the remaining weights; None to leave them as they are.
+        """Begin with a current plan, and cache at most ``budget`` bytes of activations on the device of the samples.
 
         Raises:
             ConfigError: the disk has no space for required activations that do not fit into the budget.

@@ -50,8 +50,7 @@ class ThreadedEvaluator(Evaluator):
         Args:
             plan: the current plan.
             budget: bytes of activations that all threads together cache.
-            threads: number of threads, limited by the number of batches. Thread n measures every ``threads``-th batch,
-                starting with number n.
+            threads: limited by the number of batches; thread n measures every ``threads``-th batch from number n on.
             cores: number of cores that all threads together use.
             fitting: fits the remaining weights; None to leave them as they are.
         """

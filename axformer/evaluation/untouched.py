@@ -59,11 +59,6 @@ class Untouched:
         config: RunConfig,
         fitting: Fitting | None = None,
     ) -> None:
-        """
-        Args:
-            samples: the deciding samples.
-            fitting: fits the remaining weights of plans; None to leave them as they are.
-        """
         self._checkpoint = checkpoint
         self._samples = samples
         self._config = config

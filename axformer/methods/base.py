@@ -104,15 +104,7 @@ class Method:
         config: Any,  # noqa: ARG002 - for methods
         refits: Fits | None,  # noqa: ARG002 - for methods
     ) -> Recovery | None:
-        """What trains the model of every plan; None where only the kept model is trained.
-
-        Args:
-            checkpoint: the untouched model.
-            training: the training.
-            deciding: the rows that decide.
-            config: the knobs.
-            refits: fits weights before the training.
-        """
+        """What trains the model of every plan, which ``refits`` has fitted before; None where only the kept one is trained."""
         return None
 
     def files(self, ground: Ground, trace: Sequence[Trial]) -> Mapping[str, str]:  # noqa: ARG002 - for methods
@@ -135,11 +127,6 @@ class Method:
             Every trial in order; each pass begins with the untouched model.
         """
         raise NotImplementedError
-
-
-def method_of(config: RunConfig) -> Method:
-    """The method that a config names."""
-    return made_by(type(config))
 
 
 def made_by(kind: type[RunConfig]) -> Method:

@@ -51,7 +51,7 @@ class WholeBlock:
         calibration = Calibration()
         for batch, x in teacher.look():
             calibration.add(batch, x, functional.linear(x, weight, None if bias is None else bias.detach()))
-        return cls(weight, bias is not None, calibration.fitting, calibration.checking)
+        return cls(weight, bias is not None, *calibration.sums)
 
     @property
     def covariance(self) -> Tensor:

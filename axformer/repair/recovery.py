@@ -7,10 +7,11 @@ every training lies under its own name, so that each is done once, and one that 
 import shutil
 import tempfile
 import weakref
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
@@ -23,7 +24,7 @@ from axformer.model.number_format import cast, computing_in
 from axformer.model.surgery import operate
 from axformer.plan.plan import Plan
 from axformer.repair.losses import Course
-from axformer.repair.refit import Fits, Refit, apply_refit, can_refit
+from axformer.repair.refit import Refit, apply_refit, can_refit
 from axformer.repair.training import Repaired, Training, record_of, train
 from axformer.scores.measured import Sets, measure_sets, scores_of
 from axformer.surroundings import Surroundings
@@ -45,41 +46,15 @@ class Origin:
     """Fitted weights that the plan's model gets before its training."""
 
 
-class Origins(Protocol):
-    """Says of every plan where its training begins."""
-
-    def of(self, plan: Plan) -> Origin:
-        """The origin of a plan."""
-
-
-class RefitOrigins:
-    """The origins of models that are refitted and then trained; see :class:`Origins`."""
-
-    def __init__(self, checkpoint: Checkpoint, refits: Fits | None) -> None:
-        """
-        Args:
-            checkpoint: the untouched model.
-            refits: fits the remaining weights; None if they are left as they are.
-        """
-        self._checkpoint = checkpoint
-        self._refits = refits
-
-    def of(self, plan: Plan) -> Origin:
-        """The origin of a plan."""
-        return Origin(self._checkpoint.model, fits=None if self._refits is None else self._refits.of(plan))
+Origins = Callable[[Plan], Origin]
+"""Says of every plan where its training begins."""
 
 
 class Recovery:
     """Trains the models of plans."""
 
     def __init__(self, checkpoint: Checkpoint, training: Training, deciding: DataSet, origins: Origins) -> None:
-        """
-        Args:
-            checkpoint: the untouched model, which is not changed.
-            training: the training rows and the settings.
-            deciding: the deciding rows, on which losses are measured after each epoch.
-            origins: where each training begins.
-        """
+        """Train what plans leave of a checkpoint, which is not changed; each epoch ends with the losses on ``deciding``."""
         self._checkpoint = checkpoint
         self._training = training
         self._deciding = deciding
@@ -96,15 +71,12 @@ class Recovery:
         return self._whole(self._checkpoint.model, plan, self._training, self._kept(surroundings))
 
     def repaired(self, plan: Plan, sets: Sets, surroundings: Surroundings) -> Repaired:
-        """The trained model of a plan in the checkpoint's number format, with the record for the report.
+        """The trained model of a plan that removes something, in the checkpoint's number format, with its record for reports.
 
-        Args:
-            plan: removes something.
-            sets: data to measure the model on before it is trained, by name.
-            surroundings: where it happens.
+        Before it is trained, it is measured on ``sets``.
         """
         checkpoint = self._checkpoint
-        cut = self._cut(checkpoint.model, plan, self.origins.of(plan).fits)
+        cut = self._cut(checkpoint.model, plan, self.origins(plan).fits)
         with computing_in(cut, checkpoint.dtype):
             before = scores_of(measure_sets(cut, checkpoint.task, sets))
         model, course = self.model_of(plan, surroundings)
@@ -113,7 +85,7 @@ class Recovery:
 
     def _trained(self, plan: Plan, training: Training, surroundings: Surroundings) -> tuple[Any, Course]:
         """Train the model of a plan from its origin."""
-        checkpoint, origin = self._checkpoint, self.origins.of(plan)
+        checkpoint, origin = self._checkpoint, self.origins(plan)
         whole = origin.model
         if origin.before is not None:
             whole = self._whole(whole, origin.before, origin.training or training, surroundings)
@@ -165,9 +137,7 @@ def put_back(model: Any, architecture: Architecture, plan: Plan, small: Any) -> 
     for any family and plan. It takes eight bytes for each weight meanwhile.
 
     Args:
-        model: the whole model, which is not changed.
-        architecture: its family, whose layers have weights of their own.
-        plan: the plan.
+        model: the whole model, which is not changed; its layers have weights of their own.
         small: the compact model of the plan, with other weights.
     """
     whole, places = deepcopy(model), deepcopy(model)

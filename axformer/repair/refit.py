@@ -202,16 +202,10 @@ class Calibration:
             sums.add(x[chosen], y[chosen])
 
     @property
-    def fitting(self) -> Sums:
-        """Sums over the tokens that candidates are fitted to."""
+    def sums(self) -> tuple[Sums, Sums]:
+        """Sums over the tokens that candidates are fitted to, and over those that choose between the candidates."""
         assert self._sums is not None, "there is data"
-        return self._sums[0]
-
-    @property
-    def checking(self) -> Sums:
-        """Sums over the tokens that choose between the candidates."""
-        assert self._sums is not None, "there is data"
-        return self._sums[1]
+        return self._sums
 
 
 def block_fit(fit: Fit, tokens: int) -> BlockFit:
@@ -233,8 +227,8 @@ def _fit_block(teacher: Blockwise, student: Blockwise, plan: LayerPlan) -> Block
         source = x[..., :0] if sources is None else next(sources)[1]
         calibration.add(batch, source, functional.linear(x, matrix, bias))
     old = matrix_of(student.weights) if has_units else matrix[:, :0]
-    fit = refit(old, calibration.fitting, calibration.checking, has_bias=has_bias)
-    return block_fit(fit, calibration.fitting.count + calibration.checking.count)
+    fitting, checking = calibration.sums
+    return block_fit(refit(old, fitting, checking, has_bias=has_bias), fitting.count + checking.count)
 
 
 def _blocks(architecture: Architecture, layer: nn.Module) -> tuple[BlockWeights, BlockWeights]:

@@ -78,22 +78,12 @@ class Training:
 
 
 def record_of(training: Training, course: Course, before: Scores) -> Finetuning:
-    """The record of a training for the report.
-
-    Args:
-        training: the rows and the settings.
-        course: its course.
-        before: the figures of the model before it was trained.
-    """
+    """The record of a training for the report, with the figures of the model before it."""
     return Finetuning(
         settings=training.settings.model_dump(mode="json"),
         data=DataSummary(rows=len(training.rows), cut=training.encoded.cut, sha256=training.rows.digest()),
-        seconds=course.seconds,
         before=before,
-        steps=course.steps,
-        epochs=course.epochs,
-        kept_epoch=course.kept_epoch,
-        curve=course.curve,
+        **dict(course),
     )
 
 

@@ -10,6 +10,7 @@ Two things are not in the paper: the trade of loss for size after the gains (``t
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from axformer.config import PassConfig
@@ -73,38 +74,30 @@ def search(
     state = PassState(evaluator, dimensions, config.variant.helped_reference, on_base)
     judge = Judge(evaluator, config, safeguard_of(config, evaluator.total), metric_limit)
     queue = inspection_order(dimensions, config, importance)  # 8: Q = Order_elements_for_inspection(T, D)
-    running = _Pass(state, judge, dimensions, config, queue, parameters_left, ranked_groups, Replay(replay), clock)
+    counted = lru_cache(maxsize=2)(parameters_left)  # every trial needs the current plan's
+    stored = Replay(replay)
+    started = clock() - stored.seconds
+    running = _Pass(state, judge, dimensions, config, queue, counted, ranked_groups, stored, clock, started)
     for trial in running.trials():
         yield trial
         if trial.verdict is Verdict.ACCEPT and is_enough(state.plan):
             return
 
 
+@dataclass
 class _Pass:
     """Algorithm 1. The numbers are the paper's lines."""
 
-    def __init__(
-        self,
-        state: PassState,
-        judge: Judge,
-        dimensions: Dimensions,
-        config: PassConfig,
-        queue: Sequence[Element],
-        parameters_left: Callable[[Plan], int],
-        ranked_groups: Callable[[int], list[Element]] | None,
-        replay: Replay,
-        clock: Callable[[], float],
-    ) -> None:
-        self._state = state
-        self._judge = judge
-        self._dimensions = dimensions
-        self._config = config
-        self._queue = queue
-        self._parameters_left = lru_cache(maxsize=2)(parameters_left)  # every trial needs the current plan's
-        self._ranked_groups = ranked_groups
-        self._replay = replay
-        self._clock = clock
-        self._started = clock() - replay.seconds
+    _state: PassState
+    _judge: Judge
+    _dimensions: Dimensions
+    _config: PassConfig
+    _queue: Sequence[Element]
+    _parameters_left: Callable[[Plan], int]
+    _ranked_groups: Callable[[int], list[Element]] | None
+    _replay: Replay
+    _clock: Callable[[], float]
+    _started: float
 
     def trials(self) -> Iterator[Trial]:
         """Yield all trials, up to the last element."""

@@ -6,6 +6,7 @@ minus its loss after it, whatever ``helped_reference`` says. Gains against the u
 anything had been gained.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -14,16 +15,69 @@ from torch import Tensor
 
 from axformer.config import PassConfig
 from axformer.errors import ConfigError
-from axformer.evaluation.base import Evaluator
-from axformer.methods.axformer.acceptance import Rule, decided, verdict_of_kept
+from axformer.evaluation.base import Evaluator, Part
+from axformer.methods.axformer.acceptance import Bounds, Rule, decided, verdict_of_kept
 from axformer.methods.axformer.state import PassState
-from axformer.methods.axformer.tally import Tally
 from axformer.plan.elements import Element, ElementKind
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Verdict
 from axformer.scores.measured import Recording
 from axformer.scores.within_points import is_within
 from axformer.wire.metrics import first_metric
+
+SLACK = 1e-6
+"""Relative slack of the bounds: a float32 mean may round to slightly less than a lower bound of the same mean."""
+
+
+class Tally:
+    """The losses of one trial so far, and bounds on its final result.
+
+    A loss is at least 0 in every task, so a missing sample may add nothing or any amount.
+    """
+
+    def __init__(self, total: int, reference: Tensor | None, *, ties_help: bool) -> None:
+        """Compare ``total`` losses with a reference, shape (samples,), if there is one; equal ones count by ``ties_help``."""
+        self._reference = reference
+        self._ties_help = ties_help
+        self._sum = 0.0
+        self.losses = torch.full((total,), math.nan)
+        """Shape (samples,); NaN for samples that have not arrived."""
+        self.seen = 0
+        """Number of samples that have arrived."""
+        self.helped = 0
+        """How many of those have a lower loss than the reference."""
+
+    def add(self, part: Part) -> None:
+        """Add the losses of some samples."""
+        self.losses[part.places] = part.losses
+        self.seen += len(part.places)
+        self._sum += part.losses.double().sum().item()
+        if self._reference is not None:
+            self.helped += self._count_helped(part.losses, self._reference[part.places])
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every sample has arrived."""
+        return self.seen == len(self.losses)
+
+    @property
+    def loss(self) -> float:
+        """The mean loss, or a lower bound of it while samples are missing."""
+        return self.losses.mean().item() if self.is_complete else self.bounds.loss[0]
+
+    @property
+    def bounds(self) -> Bounds:
+        """Bounds of the mean loss and of the number of helped samples."""
+        total = len(self.losses)
+        if self.is_complete:
+            loss = self.losses.mean().item()
+            return Bounds((loss, loss), (self.helped, self.helped))
+        low = self._sum / total * (1 - SLACK)
+        return Bounds((low, math.inf), (self.helped, self.helped + total - self.seen))
+
+    def _count_helped(self, losses: Tensor, reference: Tensor) -> int:
+        return int((losses <= reference).sum() if self._ties_help else (losses < reference).sum())
+
 
 _COARSE = (ElementKind.LAYER, ElementKind.ATTENTION, ElementKind.FFN)
 
@@ -50,21 +104,13 @@ class MetricLimit:
     """
 
     def __init__(self, points: float, recording: Recording) -> None:
-        """
-        Args:
-            points: how far the metric may fall.
-            recording: that the evaluator of the deciding samples has for its task.
-        """
+        """Let the metric fall by so many points; ``recording`` is the task of the evaluator of the deciding samples."""
         self._points = points
         self._untouched: float | None = None
         self._recording = recording
 
     def begin(self, losses: Tensor) -> None:
-        """Store the untouched model's metric. Call this right after measuring that model.
-
-        Args:
-            losses: its per-sample losses, shape (samples,).
-        """
+        """Store the metric of the untouched model, which was just measured, given its losses, shape (samples,)."""
         self._untouched = self._metric(losses)
 
     def allows(self, losses: Tensor, share: float) -> bool:
@@ -92,13 +138,7 @@ class Judge:
         is_safe: IsSafe | None,
         metric_limit: MetricLimit | None,
     ) -> None:
-        """
-        Args:
-            evaluator: measures losses.
-            config: the knobs.
-            is_safe: the safeguard as a function of each sample's gain; None for no safeguard.
-            metric_limit: the limit of a trade on the metric; None to limit the loss only.
-        """
+        """Judge without a safeguard, or by the loss alone, where ``is_safe`` or ``metric_limit`` is None."""
         self._evaluator = evaluator
         self._config = config
         self._is_safe = is_safe
@@ -117,10 +157,9 @@ class Judge:
         """Measure a plan with one more element changed until its verdict is known (lines 3, 4 and 19).
 
         Args:
-            element: the changed element.
+            element: the changed element; ``has_parts`` says whether it has parts left to try.
             plan: the plan with the element changed.
             state: the current plan with its losses, for comparison.
-            has_parts: whether the element has parts left to try.
         """
         rule = self._rule(element, state, has_parts=has_parts)
         tally = self._measured(plan, rule, state.reference)
@@ -164,11 +203,7 @@ class Judge:
 
 
 def safeguard_of(config: PassConfig, total: int) -> IsSafe | None:
-    """The safeguard of a pass; None if the knobs ask for none.
-
-    Args:
-        config: the knobs.
-        total: samples in the validation set.
+    """The safeguard of a pass over so many validation samples; None if the knobs ask for none.
 
     Raises:
         ConfigError: there are fewer samples than folds.

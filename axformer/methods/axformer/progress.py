@@ -42,11 +42,6 @@ class PassMeter:
     """The meter of a pass; see :class:`axformer.methods.progress.Meter`."""
 
     def __init__(self, dimensions: Dimensions, config: PassConfig) -> None:
-        """
-        Args:
-            dimensions: of the model.
-            config: the knobs.
-        """
         self.longest = 1 + (1 + len(config.trade_shares)) * _most_trials(dimensions, config)
         self._refused = 0
         self._dimensions = dimensions
@@ -75,11 +70,6 @@ class PassMeter:
             self._refused += was_refused(trial, self._config)
 
     def progress(self, *, ended: bool = False) -> Progress:
-        """The progress of the run.
-
-        Args:
-            ended: whether the pass has ended. Its trials alone cannot say that if it may stop at a target.
-        """
         done, seconds = self._count, self._seconds
         known = done if ended else self._known()
         left = (known - done) * seconds / done if done else None

@@ -41,13 +41,7 @@ class PassState:
         helped_reference: HelpedReference,
         on_base: Callable[[Tensor], None],
     ) -> None:
-        """
-        Args:
-            evaluator: measures losses.
-            dimensions: the model's dimensions.
-            helped_reference: the model that a sample's loss is compared with.
-            on_base: called with the losses of the untouched model as soon as it has been measured.
-        """
+        """Begin with the untouched model; ``on_base`` is called with its losses as soon as they have been measured."""
         self._evaluator = evaluator
         self._helped_reference = helped_reference
         self._on_base = on_base

@@ -186,18 +186,14 @@ GRADUAL_EPOCHS = 2
 
 
 class LayerOrigins:
-    """The origins of one run's plans; see :class:`axformer.repair.recovery.Origins`.
+    """The origins of one run's plans; see :data:`axformer.repair.recovery.Origins`.
 
     Layers of a base model with a new head are dropped before anything is trained, as in the paper. The untouched model of the
     run is then what ``finetune_first`` would train the base model to.
     """
 
     def __init__(self, checkpoint: Checkpoint, training: Training, schedule: Schedule) -> None:
-        """
-        Args:
-            checkpoint: the untouched model.
-            training: the training of every model.
-            schedule: when layers are dropped.
+        """Begin before the order of the layers is known.
 
         Raises:
             ConfigError: the schedule trains the model before layers leave, and the layers share their weights.
@@ -210,7 +206,7 @@ class LayerOrigins:
         self.order: Sequence[int] = ()
         """The layers in the order in which they leave; ``schedule=gradual`` needs it."""
 
-    def of(self, plan: Plan) -> Origin:
+    def __call__(self, plan: Plan) -> Origin:
         """The origin of a plan that drops layers, or of the full one."""
         base, schedule = self._training.base or self._checkpoint, self._schedule
         is_base = self._training.base is not None

@@ -43,14 +43,14 @@ from axformer.wire.steps import Counter, StepName
 
 class StepOrigins:
     """The origins of one run's steps, each the trained model of the step before; see
-    :class:`axformer.repair.recovery.Origins`."""
+    :data:`axformer.repair.recovery.Origins`."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         self._checkpoint = checkpoint
         self.steps: list[Plan] = []
         """The plans of the steps so far."""
 
-    def of(self, plan: Plan) -> Origin:
+    def __call__(self, plan: Plan) -> Origin:
         """The origin of a step, or of the next one."""
         before = self.steps[: self.steps.index(plan)] if plan in self.steps else self.steps
         said = "".join(one.model_dump_json() for one in before)
