@@ -100,19 +100,19 @@ class PruningRun:
     def _ground_of(self, calibrating: DataSet) -> Ground:
         """What the method works with."""
         checkpoint, config, deciding = self._checkpoint, self.config, self.deciding
-        refits = recovery = None
+        refits = None
         if config.needs.fitting and can_refit(checkpoint.model, checkpoint.architecture):
             refits = self._method.fits(checkpoint.model, checkpoint.architecture, calibrating.samples)
         training = polish_training(calibrating, checkpoint, config) if config.needs.polish else self._repair
-        if training is not None:
-            recovery = self._method.recovery(checkpoint, training, deciding, config, refits)
-        return Ground(
+        ground = Ground(
             *(checkpoint, deciding.samples, config, self._targets),
             calibration=calibrating.samples,
             untouched=Untouched(checkpoint, deciding.samples, config, None if refits is None else refits.in_trials),
             refits=refits,
-            recovery=recovery,
         )
+        if training is None:
+            return ground
+        return replace(ground, recovery=self._method.recovery(ground, training, deciding))
 
     @classmethod
     def open(

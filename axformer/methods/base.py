@@ -96,15 +96,8 @@ class Method:
             ConfigError: they do not.
         """
 
-    def recovery(
-        self,
-        checkpoint: Checkpoint,  # noqa: ARG002 - for methods
-        training: Training,  # noqa: ARG002 - for methods
-        deciding: DataSet,  # noqa: ARG002 - for methods
-        config: Any,  # noqa: ARG002 - for methods
-        refits: Fits | None,  # noqa: ARG002 - for methods
-    ) -> Recovery | None:
-        """What trains the model of every plan, which ``refits`` has fitted before; None where only the kept one is trained."""
+    def recovery(self, ground: Ground, training: Training, deciding: DataSet) -> Recovery | None:  # noqa: ARG002 - for methods
+        """What trains the model of every plan, given a ground without it; None where only the kept model is trained."""
         return None
 
     def files(self, ground: Ground, trace: Sequence[Trial]) -> Mapping[str, str]:  # noqa: ARG002 - for methods

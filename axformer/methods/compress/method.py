@@ -14,7 +14,6 @@ import numpy as np
 
 from axformer.config.compress import CompressConfig
 from axformer.errors import ConfigError
-from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.methods.base import Ground, Method
 from axformer.methods.compress.latency import measure_blocks
@@ -27,7 +26,6 @@ from axformer.plan.levels import sizes_of
 from axformer.plan.plan import Plan
 from axformer.plan.trial import BlockLevels, Milliseconds, Phase, Trial, Verdict
 from axformer.repair.recovery import Origin, Recovery
-from axformer.repair.refit import Fits
 from axformer.repair.training import Training
 
 GRID = 2000
@@ -39,13 +37,13 @@ SHARE_STEP = 1e-6
 class Compress(Method):
     """See :class:`axformer.methods.base.Method`."""
 
-    def recovery(
-        self, checkpoint: Checkpoint, training: Training, deciding: DataSet, config: CompressConfig, refits: Fits | None
-    ) -> Recovery | None:
+    def recovery(self, ground: Ground, training: Training, deciding: DataSet) -> Recovery | None:
+        checkpoint, refits = ground.checkpoint, ground.refits
+
         def begun(plan: Plan) -> Origin:
             return Origin(checkpoint.model, fits=None if refits is None else refits.of(plan))
 
-        return Recovery(checkpoint, training, deciding, begun) if config.polish else None
+        return Recovery(checkpoint, training, deciding, begun) if ground.config.polish else None
 
     def trials(self, ground: Ground, replay: Sequence[Trial]) -> Generator[Trial, None, None]:
         """Yield the untouched model, then a trial for every budget that gives a smaller model than the previous one.

@@ -22,7 +22,6 @@ from axformer.plan.elements import depth
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.repair.recovery import Origin, Recovery, check_own_weights
-from axformer.repair.refit import Fits
 from axformer.repair.training import Training
 from axformer.scores.measured import Measured
 from axformer.scores.within_points import is_within
@@ -35,15 +34,9 @@ LOW, HIGH = 0.9, 0.95
 class Layers(Method):
     """See :class:`axformer.methods.base.Method`."""
 
-    def recovery(
-        self,
-        checkpoint: Checkpoint,
-        training: Training,
-        deciding: DataSet,
-        config: LayersConfig,
-        refits: Fits | None,  # noqa: ARG002 - as for every method
-    ) -> Recovery:
-        return Recovery(checkpoint, training, deciding, LayerOrigins(checkpoint, training, config.schedule))
+    def recovery(self, ground: Ground, training: Training, deciding: DataSet) -> Recovery:
+        checkpoint = ground.checkpoint
+        return Recovery(checkpoint, training, deciding, LayerOrigins(checkpoint, training, ground.config.schedule))
 
     def notes(self, config: LayersConfig, *, is_trained: bool) -> Iterator[str]:
         if not is_trained:

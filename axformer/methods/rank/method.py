@@ -25,7 +25,7 @@ from axformer.plan.elements import Dimensions, units_left
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.repair.recovery import Origin, Recovery, check_own_weights
-from axformer.repair.refit import Fits, masked_and_fitted
+from axformer.repair.refit import masked_and_fitted
 from axformer.repair.training import Training
 from axformer.scores.importance import Ranked, owners_of, scores_of
 from axformer.scores.measured import Measured
@@ -61,14 +61,8 @@ class StepOrigins:
 class Rank(Method):
     """See :class:`axformer.methods.base.Method`."""
 
-    def recovery(
-        self,
-        checkpoint: Checkpoint,
-        training: Training,
-        deciding: DataSet,
-        config: RankConfig,
-        refits: Fits | None,  # noqa: ARG002 - as for every method
-    ) -> Recovery | None:
+    def recovery(self, ground: Ground, training: Training, deciding: DataSet) -> Recovery | None:
+        config, checkpoint = ground.config, ground.checkpoint
         if not config.finetune_each:
             return None
         check_own_weights(checkpoint, f"finetune_each={config.finetune_each}", "leave it out")
