@@ -14,7 +14,7 @@ _HOMES = {
     "analyze": "axformer.analyzing",
     "load": "axformer.artifact",
     "load_features": "axformer.forms.features",
-    "prune": "axformer.run",
+    "prune": "axformer.pruning",
 }
 
 

@@ -28,7 +28,7 @@ from axformer.reporting.environment import describe
 from axformer.reporting.form_reports import summary
 from axformer.surroundings import Surroundings
 from axformer.wire.analysis import Analysis, HeadsReport, Reports
-from axformer.wire.names import shown_name
+from axformer.wire.references import shown_name
 
 ANALYSIS_FILE = "analysis.json"
 RANKING_FILE = "ranking.jsonl"
@@ -95,10 +95,7 @@ def write_analysis(analysis: Analysis, directory: Path) -> None:
 
 def texts_of(analysis: Analysis) -> dict[str, str]:
     """The contents of the files of an analysis, by name."""
-    texts = {
-        ANALYSIS_FILE: analysis.model_dump_json(indent=1) + "\n",
-        ANALYSIS_PAGE: analysis_page(analysis),
-    }
+    texts = {ANALYSIS_FILE: analysis.model_dump_json(indent=1) + "\n", ANALYSIS_PAGE: analysis_page(analysis)}
     if analysis.reports.heads is not None:
         texts[RANKING_FILE] = "".join(json.dumps(line) + "\n" for line in _ranking(analysis.reports.heads))
     return texts
@@ -117,7 +114,7 @@ def analyze(
     """Analyze a model in memory, which is not changed.
 
     Args:
-        model: a fine-tuned transformers model; see :func:`axformer.run.prune`.
+        model: a fine-tuned transformers model; see :func:`axformer.pruning.prune`.
         tokenizer: its tokenizer.
         data: the rows to measure on: a file, rows, records or a table.
         train: the rows that probes learn from; None for no probes.

@@ -12,26 +12,18 @@ import torch
 from torch import Tensor
 
 from axformer.analysis.advice import can_drop
-from axformer.analysis.bounds import ReportBounds
 from axformer.analysis.features import Selection, select
 from axformer.analysis.inputs import AnalysisInputs
 from axformer.analysis.labels import can_probe
 from axformer.analysis.making import bounded, study_of
 from axformer.analysis.redundancy import dimension_id, features_of
-from axformer.analysis.study import Study
+from axformer.analysis.study import ReportBounds, Study
 from axformer.analyzing import analysis_of, texts_of
 from axformer.artifact import new_directory, write_texts
 from axformer.data.batches import Batch, Samples
 from axformer.errors import ConfigError
 from axformer.forms.agreement import compare_outputs
-from axformer.forms.features import (
-    ENCODER,
-    ONNX,
-    FeatureModel,
-    load_features,
-    unpooled,
-    write_features,
-)
+from axformer.forms.features import ENCODER, ONNX, FeatureModel, load_features, unpooled, write_features
 from axformer.forms.files import write_model
 from axformer.forms.onnx import write_onnx
 from axformer.forms.onnx_model import OnnxModel
@@ -60,7 +52,6 @@ def make_features(
     output: Path,
     *,
     rows: int | None = None,
-    seed: int = 0,
     onnx: bool = False,
     surroundings: Surroundings | None = None,
 ) -> FeaturesFile:
@@ -70,7 +61,6 @@ def make_features(
         inputs: the checkpoint with labelled rows to measure on and to learn from.
         output: a directory that is empty or does not exist.
         rows: most rows of each data set; None for 20,000.
-        seed: of all that is drawn at random.
         onnx: whether the model is written as ONNX too.
         surroundings: where it happens.
 
@@ -86,7 +76,7 @@ def make_features(
             "rows; give --train, and a model for classification, tagging or regression"
         )
     with tempfile.TemporaryDirectory(prefix="axformer-features-") as scratch:
-        study = study_of(inputs, ReportBounds(rows=rows or ROWS), seed, Path(scratch), surroundings or Surroundings())
+        study = study_of(inputs, ReportBounds(rows=rows or ROWS), 0, Path(scratch), surroundings or Surroundings())
         selection = select(study)
         report = features_of(study, selection, began, inputs.given)
         reports = Reports(features=report)
@@ -204,5 +194,5 @@ def _speed(checkpoint: Checkpoint, model: FeatureModel, samples: Samples) -> Spe
     with stock_attention_in(checkpoint.model):
         taken = take_turns([checkpoint.model, model], [batch.inputs for batch in batches], effort)
     rows = np.array([len(batch.rows) for batch in batches])
-    whole, kept = (float(1000 * np.median(np.array(seconds) / rows)) for seconds in taken)
+    whole, kept = (float(1000 * np.median([turn.seconds for turn in turns] / rows)) for turns in taken)
     return Speed(whole=whole, kept=kept)

@@ -28,8 +28,7 @@ from axformer.tasks.causal_lm import CausalLanguageModelling
 from axformer.tasks.masked_lm import MaskedLanguageModelling
 from axformer.wire.finetuning import FinetuneSettings
 from axformer.wire.heads import NewHead
-from axformer.wire.names import shown_name
-from axformer.wire.references import DataRef
+from axformer.wire.references import DataRef, shown_name
 from axformer.wire.report import ENOUGH_TOKENS
 from axformer.wire.run import WITHOUT_LABELS, SettledRun
 

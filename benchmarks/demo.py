@@ -15,7 +15,7 @@ from rich.console import Console
 from axformer.cli.characters import replace_unknown_characters
 from axformer.cli.deploying import show_deployables
 from axformer.cli.display import duration, finding_line
-from axformer.cli.quiet import silence_libraries
+from axformer.cli.libraries import silence_libraries
 from axformer.cli.watch import show_job
 from axformer.client import Client, Job
 from axformer.errors import AxFormerError

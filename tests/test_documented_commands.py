@@ -11,11 +11,11 @@ import pytest
 from typer.main import get_command
 
 from axformer.cli import options
-from axformer.cli.examples import EXAMPLES
 from axformer.cli.main import app
 from docs.hooks.reference import document
 from tests.documents import PAGES, ROOT, commands_in, commands_of
 
+LISTED = getattr(get_command(app), "listed")  # noqa: B009 - a group has it; its type says a command
 OTHERS = {
     *(
         "call",
@@ -116,17 +116,17 @@ def test_addresses_that_curl_is_given_are_routes() -> None:
 
 
 def test_every_command_has_an_example_that_it_parses() -> None:
-    assert EXAMPLES.keys() == getattr(get_command(app), "listed").keys()  # noqa: B009 - a group has it; its type says a command
-    for name, examples in EXAMPLES.items():
-        for words in [command for example in examples for command in commands_in(example)]:
+    for name, about in LISTED.items():
+        assert about.examples
+        for words in [command for example in about.examples for command in commands_in(example)]:
             assert words[:2] == ["axformer", name]
             assert_parses(words)
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", LISTED)
 def test_a_help_page_ends_with_its_examples(name: str) -> None:
-    command = getattr(get_command(app), "commands")[name]  # noqa: B009 - see above
-    assert all(example in command.epilog for example in EXAMPLES[name])
+    command = getattr(get_command(app), "commands")[name]  # noqa: B009 - a group has them; its type says a command
+    assert all(example in command.epilog for example in LISTED[name].examples)
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.responses import HTMLResponse
 
-from api.errors import NotFoundError
+from api.errors import NoSuchObjectError
 from api.pages import formats
 from api.pages.session import Seal
 from axformer import __version__
-from axformer.drawing.losses import has_losses, loss_curve
+from axformer.drawing.losses import loss_curve
 from axformer.drawing.marks import MARKS
 from axformer.drawing.sheet import SHEET
 from axformer.drawing.svg import inline
@@ -50,10 +50,10 @@ class StaticFiles:
         """A file with its media type.
 
         Raises:
-            NotFoundError: there is none of this name, or another version is served.
+            NoSuchObjectError: there is none of this name, or another version is served.
         """
         if digest != self.digest or name not in self.files:
-            raise NotFoundError(f"there is no file '{name}' in version '{digest}'; load the page again")
+            raise NoSuchObjectError(f"there is no file '{name}' in version '{digest}'; load the page again")
         return self.files[name], _MEDIA_TYPES[name[name.rindex(".") :]]
 
 
@@ -105,7 +105,7 @@ _FILTERS: dict[str, Callable[..., Any]] = {
 
 def _losses(curve: Sequence[LossPoint]) -> Markup:
     """The curve of a training's losses; empty until there is one."""
-    return Markup(inline(loss_curve(curve)) if has_losses(curve) else "")  # noqa: S704 - made of numbers
+    return Markup(inline(loss_curve(curve) or ""))  # noqa: S704 - made of numbers
 
 
 @dataclass

@@ -11,8 +11,8 @@ from api.http.paging import MOST_NUMBER, LimitDep
 from api.openapi import answers
 from api.services import event_stream, jobs
 from api.views.rows import events_page
+from axformer.wire.base import PageRead
 from axformer.wire.events import EventRead
-from axformer.wire.page import PageRead
 from store.repositories.events import events_after
 from store.repositories.jobs import JobStanding
 from store.states import TERMINAL

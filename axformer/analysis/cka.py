@@ -30,11 +30,7 @@ class Compared:
 
 
 def compare(
-    states: Representations,
-    most: int,
-    seed: int,
-    on_step: OnStep = ignore,
-    check_cancelled: Callable[[], None] = never,
+    states: Representations, most: int, seed: int, on_step: OnStep = ignore, check_cancelled: Callable[[], None] = never
 ) -> Compared:
     """Compare every pair of states.
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from axformer.analysis.advice import Given, advise
-from axformer.analysis.guessing import Guessing, guessing_on
-from axformer.analysis.study import Study, metric_of_model
+from axformer.analysis.study import Guessing, Study, guessing_on, metric_of_model
 from axformer.config import RunConfig
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet, prepare

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import get_args
 
 from axformer.analysis.advice import Given
-from axformer.analysis.bounds import ReportBounds
 from axformer.analysis.labels import can_probe
+from axformer.analysis.study import ReportBounds
 from axformer.config import RunConfig
 from axformer.config.nearest import or_all
 from axformer.errors import ConfigError

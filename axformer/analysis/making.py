@@ -5,15 +5,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from axformer.analysis.bounds import ReportBounds
 from axformer.analysis.drift import drift_report
-from axformer.analysis.guessing import guessing_on
 from axformer.analysis.heads import Heads, heads_report, ranked_heads
 from axformer.analysis.inputs import AnalysisInputs
 from axformer.analysis.labels import can_probe
 from axformer.analysis.layers import layers_report
 from axformer.analysis.redundancy import cka_report, clusters_report, features_report
-from axformer.analysis.study import Represented, Study, fitting, metric_of_model, represented
+from axformer.analysis.study import ReportBounds, Represented, Study, fitting, guessing_on, metric_of_model, represented
 from axformer.errors import InputError
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.encoder import Encoder

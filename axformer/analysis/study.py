@@ -1,24 +1,61 @@
 """What all reports work with: a model, its hidden states on some rows, and what bounds the work."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
+from statistics import NormalDist
 
 import numpy as np
 
-from axformer.analysis.bounds import ReportBounds
-from axformer.analysis.guessing import Guessing
 from axformer.analysis.labels import Labels, labels_of
 from axformer.analysis.positions import Positions, positions_of
 from axformer.analysis.representations import Representations, represent
 from axformer.config import RunConfig
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet, prepare
-from axformer.scores.confidence import rising_metric
+from axformer.scores.confidence import CONFIDENCE, rising_metric
 from axformer.scores.measured import measure
 from axformer.surroundings import Surroundings
 from axformer.wire.steps import Counter, StepName
+
+_ERRORS = NormalDist().inv_cdf(CONFIDENCE)
+"""Standard errors by which a figure is reliably higher, on one side."""
+
+
+@dataclass(frozen=True)
+class ReportBounds:
+    """The most that reports take, so that memory and time are bounded; what is beyond is sampled with the seed, and said."""
+
+    rows: int = 2000
+    """Rows of each data set. An analysis of a base-size model over as many is meant to take minutes."""
+    positions: int = 20_000
+    """Positions of each data set, in whole rows. On disk, a base-size model's then take 400 MB."""
+    design_bytes: int = 256 * 2**20
+    """Bytes of the float32 matrix that a probe is fitted on."""
+    dimensions: int = 5000
+    """Dimensions clustered together. Their correlations take 200 MB, and SciPy's distances as much again."""
+    cka_positions: int = 5000
+    """Positions that layers are compared on: several times as many as a layer is wide."""
+    gradient_rows: int = 500
+    """Rows that the importance of heads and the contribution of layers are measured on."""
+    curve_rows: int = 400
+    """Rows that each of the ten models without heads runs over, and both models of a drift."""
+
+
+@dataclass(frozen=True)
+class Guessing:
+    """The value of guessing in one metric, so that a probe is not called as good as another where neither knows anything."""
+
+    value: float
+    """The share that the most frequent answer has right; 0 for correlations and other metrics."""
+    rows: int
+
+    def is_beaten(self, metric: float) -> bool:
+        """Whether a figure is reliably better than guessing: by 1.6 standard errors."""
+        spread = self.value * (1 - self.value) if self.value else 1.0
+        return metric > self.value + _ERRORS * math.sqrt(spread / self.rows)
 
 
 @dataclass(frozen=True)
@@ -105,3 +142,16 @@ def metric_of_model(checkpoint: Checkpoint, data: DataSet) -> tuple[str, float]:
     figures = measure(checkpoint.model, checkpoint.task, data.samples).figures
     name = rising_metric(figures)
     return name, figures[name]
+
+
+def guessing_on(checkpoint: Checkpoint, data: DataSet, metric: str) -> Guessing:
+    """What guessing gets on some rows.
+
+    Args:
+        checkpoint: the model with its task.
+        data: the rows.
+        metric: name of the task's metric.
+    """
+    encoded = data.samples.encoded
+    figures = checkpoint.task.guess(encoded, checkpoint.model.config).figures
+    return Guessing(figures.get(metric, 0.0) if metric != "loss" else 0.0, encoded.samples)

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from axformer.cli import options
 from axformer.cli.failing import failing
-from axformer.cli.importing import importing
+from axformer.cli.libraries import importing, ready
 
 if TYPE_CHECKING:
     from axformer.wire.analysis import Analysis
@@ -57,22 +57,17 @@ def analyze(
             from axformer.analysis.advice import Given
             from axformer.analysis.inputs import WantedReports
             from axformer.analyzing import carry_out, open_analysis, write_analysis
-            from axformer.artifact import check_target
-            from axformer.cli.display import status_of
-            from axformer.cli.quiet import silence_libraries
+            from axformer.cli.display import showing
             from axformer.data.source import DataSource
-            from axformer.devices import resolve_device
-            from axformer.surroundings import Surroundings
 
-        silence_libraries()
         wanted = WantedReports(names, rows)
         wanted.check()
-        check_target(output)
+        computing = ready(device, output)
         given = Given(checkpoint, data, train, columns, max_length)
-        with console.status("Loading the checkpoint and the data") as status:
+        with showing(console, "Loading the checkpoint and the data") as around:
             more = None if train is None else DataSource(train, read)
-            inputs = open_analysis(given, DataSource(data, read), more, against, resolve_device(device))
-            analysis = carry_out(inputs, wanted, Surroundings(on_step=lambda step: status.update(status_of(step))))
+            inputs = open_analysis(given, DataSource(data, read), more, against, computing)
+            analysis = carry_out(inputs, wanted, around)
         write_analysis(analysis, output)
     if as_json:
         print(json.dumps(analysis.model_dump(mode="json"), indent=1))  # noqa: T201 - this is what was asked for

@@ -9,7 +9,9 @@ from rich.console import Console
 from rich.table import Table
 
 from axformer.cli.failing import failing
+from axformer.cli.libraries import ready
 from axformer.cli.options import ColumnsOption, DeviceOption, columns_of
+from axformer.data.source import DataSource
 from axformer.reporting.table import number
 
 if TYPE_CHECKING:
@@ -32,7 +34,12 @@ def bench(
 ) -> None:
     """Compare all forms of a result: speed, loading, memory and answers."""
     with failing():
-        report = _measure(result, checkpoint, data, columns, device)
+        source, computing = None if data is None else DataSource(data, columns_of(columns)), ready(device)
+        from axformer.reporting.bench import bench as measure
+        from axformer.reporting.speed import THOROUGH
+
+        with Console(stderr=True).status("Measuring"):
+            report = measure(result, checkpoint, source, computing, THOROUGH)
     if as_json:
         print(report.model_dump_json(indent=1))  # noqa: T201 - this is what was asked for
         return
@@ -43,19 +50,6 @@ def bench(
     console.print(
         f"{machine['device']}, {machine['cores']} cores, threads of PyTorch: {machine['threads']}", soft_wrap=True
     )
-
-
-def _measure(result: Path, checkpoint: str | None, data: str | None, columns: str | None, device: str) -> "BenchReport":
-    from axformer.cli.quiet import silence_libraries
-    from axformer.devices import resolve_device
-    from axformer.intake.dataset import DataSource
-    from axformer.reporting.bench import bench as measure
-    from axformer.reporting.speed import THOROUGH
-
-    silence_libraries()
-    source = None if data is None else DataSource(data, columns_of(columns))
-    with Console(stderr=True).status("Measuring"):
-        return measure(result, checkpoint, source, resolve_device(device), THOROUGH)
 
 
 def _summary(report: "BenchReport") -> Table:

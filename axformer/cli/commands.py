@@ -1,6 +1,7 @@
 """A group of commands that are imported only when they are run or show their help; listing them imports none."""
 
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections import UserDict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, ClassVar
@@ -8,8 +9,6 @@ from typing import Any, ClassVar
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
-
-from axformer.cli.examples import EXAMPLES
 
 
 @dataclass(frozen=True)
@@ -20,8 +19,10 @@ class Command:
     """Its heading in the list."""
     summary: str
     """The beginning of its help."""
-    module: str = ""
-    """Its module in this package; empty if it has the name of the command."""
+    examples: Sequence[str]
+    """The end of its help."""
+    module: str
+    """Its module in this package."""
 
 
 class LazyGroup(TyperGroup):
@@ -54,43 +55,23 @@ class LazyGroup(TyperGroup):
         return name, None if shown is None or name is None else self.commands[name], rest
 
 
-class _Loaded(MutableMapping[str, Any]):
+class _Loaded(UserDict[str, Any]):
     """Commands by name, each imported on access."""
 
-    def __init__(self, listed: Mapping[str, Command]) -> None:
-        self._listed = listed
-        self._loaded: dict[str, Any] = {}
-
     def __getitem__(self, name: str) -> Any:
-        if name not in self._loaded:
-            about = self._listed[name]
-            self._loaded[name] = _loaded(name, import_module(f"axformer.cli.{about.module or name}"))
-        return self._loaded[name]
-
-    def __setitem__(self, name: str, command: Any) -> None:
-        self._loaded[name] = command
-
-    def __delitem__(self, name: str) -> None:
-        del self._loaded[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._listed)
-
-    def __len__(self) -> int:
-        return len(self._listed)
+        command = super().__getitem__(name)
+        if isinstance(command, Command):
+            command = self.data[name] = _loaded(name, command)
+        return command
 
 
-def _loaded(name: str, module: Any) -> Any:
-    """Make a command from a module's function, or take the module's group of commands; its examples end its help."""
-    found = getattr(module, name.replace("-", "_"))
-    if isinstance(found, typer.Typer):
-        command = get_command(found)
-    else:
+def _loaded(name: str, about: Command) -> Any:
+    """Make a command from a module's function, or take the module's group of commands."""
+    found = getattr(import_module(f"axformer.cli.{about.module}"), name.replace("-", "_"))
+    if not isinstance(found, typer.Typer):
         alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
         alone.command(name)(found)
-        command = get_command(alone)
-    examples = EXAMPLES.get(name, ())  # of the commands of `keys` only `keys` itself has any
-    command.epilog = (
-        "\n\n".join([f"{'Examples' if len(examples) > 1 else 'Example'}:", *examples]) if examples else None
-    )
+        found = alone
+    command = get_command(found)
+    command.epilog = "\n\n".join(["Examples:" if len(about.examples) > 1 else "Example:", *about.examples])
     return command

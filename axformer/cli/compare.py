@@ -74,11 +74,7 @@ def compare(
 
 
 def _found(sources: Sequence[str], labels: Mapping[str, str]) -> list[_Compared]:
-    """What the sources name, then the jobs with these labels, the oldest first.
-
-    Raises:
-        InputError: they are too few or too many to compare, or a directory holds no result.
-    """
+    """What the sources name, then the jobs with these labels, the oldest first."""
     if not labels or len(sources) > MOST:
         _check_count(len(sources))
     local = {source: _of_result(Path(source)) for source in sources if Path(source).is_dir()}
@@ -104,10 +100,6 @@ def _of_job(job: Job) -> _Compared:
 
 
 def _of_result(directory: Path) -> _Compared:
-    """
-    Raises:
-        InputError: the directory holds no report of a run.
-    """
     file = directory / _REPORT
     try:
         report = json.loads(file.read_text(encoding="utf-8"))

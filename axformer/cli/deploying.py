@@ -8,11 +8,14 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
+from axformer.cli.display import before_and_after, finding_line
 from axformer.cli.failing import EXIT_MISSED
 from axformer.forms.kinds import COMPACT, KINDS, WEIGHTS
 from axformer.reporting.deploy_table import deployables
 from axformer.scores.path_costs import told_beyond
+from axformer.wire.jobs import JobRead
 from axformer.wire.report import PathPoint
 
 
@@ -42,14 +45,25 @@ def exit_if_missed(report: Mapping[str, Any]) -> None:
     Raises:
         Exit: it was not.
     """
-    if is_missed(report):
+    target = report.get("target")
+    if target is not None and not target["reached"]:
         raise typer.Exit(EXIT_MISSED)
 
 
-def is_missed(report: Mapping[str, Any]) -> bool:
-    """Whether the target was not reached."""
-    target = report.get("target")
-    return target is not None and not target["reached"]
+def show_result(console: Console, job: JobRead) -> None:
+    """Print the result of a job, as far as it has one: what its report says, or the last line of each report of an analysis."""
+    for finding in job.findings or ():
+        console.print(Text.assemble((finding.report, "bold"), f": {finding.sentence}"), soft_wrap=True)
+        console.print(f"  {finding.command}", soft_wrap=True)
+    if job.report is None:
+        return
+    report = job.report.model_dump()
+    show_target(console, report)
+    show_deployables(console, report)
+    console.print(before_and_after(report))
+    show_certificate(console, report)
+    if report["finding"] is not None:
+        console.print(finding_line(report["finding"]), soft_wrap=True)
 
 
 def show_loading(console: Console, report: Mapping[str, Any], directory: Path) -> None:

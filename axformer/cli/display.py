@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -16,6 +17,7 @@ from axformer.methods.progress import Progress, meter_of
 from axformer.plan.elements import Dimensions, label_of
 from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.reporting.card_tables import share, without_removal
+from axformer.surroundings import Surroundings
 from axformer.wire.report import ENOUGH_TOKENS, Refitted
 from axformer.wire.steps import Step, StepName
 
@@ -39,19 +41,6 @@ _VERDICTS = {
 _COLOURS = {Verdict.BASE: "dim", Verdict.ACCEPT: "bold green", Verdict.REFINE: "yellow", Verdict.REJECT: "dim"}
 
 
-class Display(Protocol):
-    """Shows trials as they arrive."""
-
-    def show(self, trial: Trial) -> None:
-        """Show one more trial."""
-
-    def tell(self, step: Step) -> None:
-        """Show what is done until the next trial comes."""
-
-    def end(self) -> None:
-        """Show that the pass has ended."""
-
-
 Measure = Callable[[Sequence[Trial], bool], Progress]
 """Computes the progress of a pass from its trials and whether it has ended."""
 
@@ -70,13 +59,8 @@ def measured_by(dimensions: Dimensions, config: RunConfig) -> Measure:
 
 
 @contextmanager
-def display_for(console: Console, measure: Measure) -> Iterator[Display]:
-    """The display that suits the console.
-
-    Args:
-        console: the console to write to.
-        measure: computes the progress of the pass.
-    """
+def display_for(console: Console, measure: Measure) -> Iterator["_Lines | _Screen"]:
+    """The display that suits the console."""
     if not console.is_terminal:
         yield _Lines(console, measure)
         return
@@ -94,12 +78,14 @@ class _Lines:
         self._told: tuple[str, str | None] | None = None
 
     def tell(self, step: Step) -> None:
+        """Show what is done until the next trial comes."""
         part = step.name, step.detail if step.name == StepName.TRAINING else None
         if part != self._told:
             self._told = part
             self._console.print(step.sentence, soft_wrap=True)
 
     def show(self, trial: Trial) -> None:
+        """Show one more trial."""
         self._told = None
         self._trials.append(trial)
         progress = self._measure(self._trials, False)
@@ -143,7 +129,7 @@ class _Screen:
             return
         progress = self._measure(self._trials, ended)
         self._bar.update(self._task, completed=progress.done, total=progress.known)
-        now = [] if self._step is None else [Text(status_of(self._step), style="dim")]
+        now = [] if self._step is None else [Text(_status_of(self._step), style="dim")]
         self._live.update(Group(self._bar, *now, self._figures(progress.seconds_left), self._recent()))
 
     def _figures(self, seconds_left: float | None) -> Text:
@@ -237,7 +223,20 @@ def _add_pruning_alone(table: Table, before: float | None, between: float | None
     table.caption = without_removal(before, between, after)
 
 
-def status_of(step: Step) -> str:
+@contextmanager
+def showing(console: Console, words: str, state: Path | None = None) -> Iterator[Surroundings]:
+    """Say what is done while the block runs, and in which step it is; yields surroundings for the work.
+
+    Args:
+        console: the console to write to.
+        words: what is done.
+        state: the directory for the state of trainings; None to keep none.
+    """
+    with console.status(words) as status:
+        yield Surroundings(state, on_step=lambda step: status.update(_status_of(step)))
+
+
+def _status_of(step: Step) -> str:
     """A step in one line, with the time left."""
     left = "" if step.seconds_left is None else f", about {duration(step.seconds_left)} left"
     return f"{step.sentence}{left}"

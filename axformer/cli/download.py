@@ -1,19 +1,22 @@
-"""``axformer download``: the files of a finished job."""
+"""``axformer download`` and ``axformer trace``: the files of a finished job, and the trials of any job."""
 
 import json
+import shutil
 import sys
 from pathlib import Path
-from typing import Annotated
+from tempfile import TemporaryDirectory
+from typing import Annotated, Literal
 
 import typer
 
 from axformer.cli.display import count
-from axformer.cli.remote import JobArgument, JsonOption, notes, output, service
-from axformer.cli.transfer import bar
+from axformer.cli.failing import failing
+from axformer.cli.remote import JobArgument, JsonOption, bar, notes, output, service
 from axformer.cli.words import failure
 from axformer.client import Artifact, Client
 from axformer.client.downloads import choose
 from axformer.client.errors import ServiceError
+from axformer.errors import InputError
 
 
 class NoFilesError(ServiceError):
@@ -46,11 +49,7 @@ def download(
 
 
 def _files(client: Client, job_id: str) -> list[Artifact]:
-    """The job's files.
-
-    Raises:
-        NoFilesError: it has none.
-    """
+    """The job's files; without any, an error says why."""
     artifacts = client.artifacts(job_id)
     if not artifacts:
         job = client.job(job_id)
@@ -59,3 +58,28 @@ def _files(client: Client, job_id: str) -> list[Artifact]:
         reason = failure(job) if job.has_ended else f"job {job_id} is {job.state}; wait with: axformer watch {job_id}"
         raise NoFilesError(f"there are no files: {reason}")
     return artifacts
+
+
+def trace(
+    job: JobArgument,
+    form: Annotated[
+        Literal["jsonl", "csv", "parquet"], typer.Option("--format", help="The format to write.")
+    ] = "jsonl",
+    to: Annotated[Path | None, typer.Option("--output", help="File to write; by default standard output.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The same as --format jsonl: one object per line.")] = False,
+) -> None:
+    """Print or write the trials of a job so far."""
+    form = "jsonl" if as_json else form
+    with failing():
+        if form == "parquet" and to is None and sys.stdout.isatty():
+            raise InputError("Parquet is not for terminals; give --output FILE, or pipe it on")
+    with service() as client:
+        if to is not None:
+            client.save_trace(job, to, form)
+            return
+        # The whole trace is read first, since printed lines cannot be taken back if the connection breaks.
+        with TemporaryDirectory() as directory:
+            whole = client.save_trace(job, Path(directory) / "trace", form)
+            with whole.open("rb") as file:
+                shutil.copyfileobj(file, sys.stdout.buffer)
+    sys.stdout.flush()

@@ -10,7 +10,7 @@ from rich.console import Console
 from axformer.cli import options
 from axformer.cli.analyze import MaxLengthOption
 from axformer.cli.failing import failing
-from axformer.cli.importing import importing
+from axformer.cli.libraries import importing, ready
 
 if TYPE_CHECKING:
     from axformer.wire.features import FeaturesFile
@@ -40,21 +40,15 @@ def features(
         with importing():
             from axformer.analysis.advice import Given
             from axformer.analyzing import open_analysis
-            from axformer.artifact import check_target
-            from axformer.cli.display import status_of
-            from axformer.cli.quiet import silence_libraries
+            from axformer.cli.display import showing
             from axformer.data.source import DataSource
-            from axformer.devices import resolve_device
             from axformer.featuring import make_features
-            from axformer.surroundings import Surroundings
 
-        silence_libraries()
-        check_target(output)
+        computing = ready(device, output)
         given = Given(checkpoint, data, train, columns, max_length)
         sources = DataSource(data, read), DataSource(train, read)
-        with console.status("Loading the checkpoint and the data") as status:
-            inputs = open_analysis(given, *sources, None, resolve_device(device))
-            around = Surroundings(on_step=lambda step: status.update(status_of(step)))
+        with showing(console, "Loading the checkpoint and the data") as around:
+            inputs = open_analysis(given, *sources, None, computing)
             made = make_features(inputs, output, rows=rows, onnx=onnx, surroundings=around)
     if as_json:
         print(json.dumps(made.model_dump(mode="json"), indent=1))  # noqa: T201 - this is what was asked for

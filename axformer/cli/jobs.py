@@ -1,4 +1,4 @@
-"""``axformer jobs``: the team's jobs."""
+"""``axformer jobs`` and ``axformer queue``: the team's jobs, and the places of the unfinished ones."""
 
 from itertools import islice
 from typing import Annotated
@@ -6,10 +6,11 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from axformer.cli.display import count
 from axformer.cli.options import labels_of
 from axformer.cli.remote import LISTED_MOST, JsonOption, output, print_json, service
-from axformer.cli.words import age, list_of_jobs, result, state
-from axformer.client import Job
+from axformer.cli.words import NOTHING, age, list_of_jobs, result, span, state
+from axformer.client import Job, Queue
 
 
 def jobs(
@@ -50,4 +51,29 @@ def _table(found: list[Job]) -> Table:
     for job in found:
         kind = [job.kind] if has_kinds else []
         table.add_row(job.id, job.name, state(job.state, job.outcome), *kind, result(job), age(job.created_at))
+    return table
+
+
+def queue(as_json: JsonOption = False) -> None:
+    """Show your team's unfinished jobs, when they should start and end, and the number of workers."""
+    with service() as client:
+        line = client.queue()
+    if as_json:
+        print_json(line)
+        return
+    console = output()
+    if line.data:
+        console.print(_places(line))
+    else:
+        console.print("Your team has no waiting or running jobs.")
+    workers = f"{count(line.workers_alive, 'worker')}, {line.workers_busy} busy"
+    console.print(f"{workers}; {count(line.queued_of_all_teams, 'job')} of all teams waiting", soft_wrap=True)
+
+
+def _places(line: Queue) -> Table:
+    table = list_of_jobs(("place", 5), ("starts in", 6), ("ends in", 6))
+    for job in line.data:
+        position = NOTHING if job.position is None else str(job.position)
+        times = (span(job.starts_in_seconds), span(job.ends_in_seconds))
+        table.add_row(job.id, job.name, state(job.state), position, *times)
     return table

@@ -1,4 +1,4 @@
-"""``axformer keys``: the keys of a team, for its admins."""
+"""``axformer keys``: the keys of a team, for its admins; and ``axformer login``, which stores one for the other commands."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
@@ -8,8 +8,11 @@ from rich import box
 from rich.table import Table
 
 from axformer.cli.display import count
-from axformer.cli.remote import JsonOption, notes, output, print_json, service
+from axformer.cli.failing import failing
+from axformer.cli.remote import JsonOption, notes, output, print_json, read_secret, service
 from axformer.cli.words import NOTHING, age
+from axformer.client import Client, Patience
+from axformer.client.address import make_address, store_address
 from axformer.client.answers import Key, NewKey
 from axformer.wire.keys import GRACE_HOURS_MOST
 
@@ -105,3 +108,23 @@ def _state(key: Key) -> str:
         return "valid"
     left = (key.expires_at - datetime.now(UTC)).days
     return "expired" if key.expires_at < datetime.now(UTC) else f"valid for {count(left, 'day')}"
+
+
+def login(
+    url: Annotated[str, typer.Argument(help="Address of the service, for example https://axformer.example.com.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Store the address of the service and a key, readable by you alone. The command asks for the key, or reads it from a
+    pipe."""
+    with failing():
+        address = make_address(url, read_secret("API key"))
+        with Client(address.url, address.api_key, patience=Patience(attempts=2)) as client:
+            me = client.me()
+        kept = store_address(address)
+    if as_json:
+        print_json(me)
+        return
+    output().print(
+        f"You are {me.team.name} at {address.url}, with the key '{me.key.name}' ({', '.join(me.key.scopes)}).\nKept in {kept}",
+        soft_wrap=True,
+    )

@@ -14,65 +14,100 @@ from axformer import __version__
 from axformer.cli.characters import replace_unknown_characters
 from axformer.cli.commands import Command, LazyGroup
 
-_HERE, _SERVICE = "On this machine", "On the service"
+_HERE = {
+    "prune": "Prune a fine-tuned model, and write the smaller, verified model.",
+    "apply": "Apply a plan to a checkpoint without another pass, and write the forms of the result.",
+    "analyze": "Say where a model is redundant: layers, heads, dimensions. The model stays as it is.",
+    "features": "Keep the lowest layers and the fewest dimensions that a linear classifier needs.",
+    "diff": "Compare two plans of one model, layer by layer.",
+    "bench": "Compare all forms of a result: speed, loading, memory and answers.",
+    "disagree": "Write the rows on which two models answer differently: only these need labels.",
+    "certify": "Test with 95 % confidence whether a model has lost less than some points of accuracy; exit code 1 if not.",
+    "export": "Write more forms of a finished result, without its checkpoint.",
+    "knobs": "List the knobs, or explain one.",
+    "orders": "Prune a model once in each order of its top, middle and bottom layers, and compare the results.",
+    "families": "List the supported model families, and the tasks of each.",
+    "plot": "Write the pictures of a pass as SVG.",
+}
+"""The commands that work on this machine, in the order in which they are shown, with the beginnings of their help."""
+_SERVICE = {
+    "login": "Store the address of the service and a key, readable by you alone.",
+    "upload": "Upload a file or a checkpoint's directory, and print its reference for jobs.",
+    "submit": "Queue a job for a checkpoint and its data, and print its id.",
+    "submit-analysis": "Queue an analysis of a model, and print its id.",
+    "watch": "Follow a job to its end; exit code 0 only if it succeeds.",
+    "jobs": "List your team's jobs, the newest first.",
+    "show": "Show a job: its inputs, its state and its result.",
+    "queue": "Show your team's unfinished jobs, when they should start and end, and the number of workers.",
+    "trace": "Print or write the trials of a job so far.",
+    "download": "Download a finished job's files, each verified by its SHA-256.",
+    "path": "Show what speed costs along the path of a finished run, and which of its models to take for a wish.",
+    "cancel": "Cancel a job: a queued one at once, a running one at its next trial.",
+    "pause": "Pause a job at its next trial; it keeps its trace.",
+    "resume": "Resume a paused job where its trace ends.",
+    "retry": "Run a failed or cancelled job again from the start.",
+    "deliver": "Put a job's files into a bucket or a repository of the model hub.",
+    "compare": "Compare jobs and local results: the knobs in which they differ, and the result of each.",
+    "keys": "List, create, rotate and revoke your team's keys; for admins.",
+}
+"""The same for the commands that need the service."""
+_EXAMPLES: dict[str, tuple[str, ...]] = {
+    "prune": (
+        "axformer prune my-model --data dev.jsonl --test test.jsonl --output pruned",
+        "axformer prune my-model --data dev.csv --columns text=review,label=stars --output fast --goal speedup=2 "
+        "--forms compact,onnx_int8",
+    ),
+    "apply": ("axformer apply pruned/plan.json my-model --data dev.jsonl --output again --forms compact,onnx",),
+    "analyze": ("axformer analyze my-model --data dev.jsonl --train train.jsonl --output analysis",),
+    "features": ("axformer features my-model --data dev.jsonl --train train.jsonl --output features --onnx",),
+    "diff": ("axformer diff pruned fast",),
+    "bench": ("axformer bench fast --checkpoint my-model --data dev.jsonl",),
+    "disagree": ("axformer disagree my-model fast --data unlabelled.jsonl --output needed.jsonl",),
+    "certify": ("axformer certify my-model fast --data labelled.jsonl --rows 5000 --within-points 1",),
+    "export": ("axformer export fast --data dev.jsonl --output fast-onnx --forms onnx_int8",),
+    "knobs": ("axformer knobs", "axformer knobs target_speedup"),
+    "orders": ("axformer orders my-model --data dev.jsonl --preset paper --output orders",),
+    "families": ("axformer families",),
+    "plot": ("axformer plot pruned --output pictures",),
+    "login": ("axformer login http://127.0.0.1:8000",),
+    "upload": ("axformer upload my-model",),
+    "submit": (
+        "JOB=$(axformer submit my-model --data dev.jsonl --test test.jsonl --goal within-points=1)",
+        "axformer submit hf://acme/reviews --data s3://acme/dev.jsonl --goal speedup=2 --forms compact,onnx_int8 --watch",
+    ),
+    "submit-analysis": ("JOB=$(axformer submit-analysis my-model --data dev.jsonl --train train.jsonl)",),
+    "watch": ("axformer watch $JOB",),
+    "jobs": ("axformer jobs --state running",),
+    "show": ("axformer show $JOB",),
+    "queue": ("axformer queue",),
+    "trace": ("axformer trace $JOB --format csv",),
+    "download": ("axformer download $JOB --output result", "axformer download $JOB --name report.html"),
+    "path": ("axformer path $JOB", "axformer path $JOB --export 12"),
+    "cancel": ("axformer cancel $JOB",),
+    "pause": ("axformer pause $JOB",),
+    "resume": ("axformer resume $JOB",),
+    "retry": ("axformer retry $JOB",),
+    "deliver": ("axformer deliver $JOB hf://acme/reviews-small",),
+    "compare": ("axformer compare $JOB $OTHER --plot results.svg", "axformer compare --label sweep=margins"),
+    "keys": ("axformer keys list", "axformer keys create laptop --scope write"),
+}
+"""The end of each command's help. A test parses them."""
+_MODULES = {
+    **dict.fromkeys(("cancel", "pause", "resume", "retry", "deliver"), "steer"),
+    **dict.fromkeys(("apply", "export"), "forms"),
+    **dict.fromkeys(("certify", "disagree"), "two_models"),
+    **{"queue": "jobs", "trace": "download", "login": "keys", "submit-analysis": "submit", "upload": "submit"},
+}
+"""The modules that are not named like their command."""
 
 
 class _Listed(LazyGroup):
-    """The commands, in the order in which they are shown."""
+    """All commands."""
 
     listed: ClassVar[Mapping[str, Command]] = {
-        "prune": Command(_HERE, "Prune a fine-tuned model, and write the smaller, verified model."),
-        "apply": Command(
-            _HERE, "Apply a plan to a checkpoint without another pass, and write the forms of the result."
-        ),
-        "analyze": Command(
-            _HERE, "Say where a model is redundant: layers, heads, dimensions. The model stays as it is."
-        ),
-        "features": Command(_HERE, "Keep the lowest layers and the fewest dimensions that a linear classifier needs."),
-        "diff": Command(_HERE, "Compare two plans of one model, layer by layer."),
-        "bench": Command(_HERE, "Compare all forms of a result: speed, loading, memory and answers."),
-        "disagree": Command(_HERE, "Write the rows on which two models answer differently: only these need labels."),
-        "certify": Command(
-            _HERE,
-            "Test with 95 % confidence whether a model has lost less than some points of accuracy; exit code 1 if not.",
-        ),
-        "export": Command(_HERE, "Write more forms of a finished result, without its checkpoint."),
-        "knobs": Command(_HERE, "List the knobs, or explain one."),
-        "orders": Command(
-            _HERE, "Prune a model once in each order of its top, middle and bottom layers, and compare the results."
-        ),
-        "families": Command(_HERE, "List the supported model families, and the tasks of each."),
-        "plot": Command(_HERE, "Write the pictures of a pass as SVG."),
-        "login": Command(_SERVICE, "Store the address of the service and a key, readable by you alone."),
-        "upload": Command(_SERVICE, "Upload a file or a checkpoint's directory, and print its reference for jobs."),
-        "submit": Command(_SERVICE, "Queue a job for a checkpoint and its data, and print its id."),
-        "submit-analysis": Command(
-            _SERVICE, "Queue an analysis of a model, and print its id.", module="submit_analysis"
-        ),
-        "watch": Command(_SERVICE, "Follow a job to its end; exit code 0 only if it succeeds."),
-        "jobs": Command(_SERVICE, "List your team's jobs, the newest first."),
-        "show": Command(_SERVICE, "Show a job: its inputs, its state and its result."),
-        "queue": Command(
-            _SERVICE,
-            "Show your team's unfinished jobs, when they should start and end, and the number of workers.",
-        ),
-        "trace": Command(_SERVICE, "Print or write the trials of a job so far."),
-        "download": Command(_SERVICE, "Download a finished job's files, each verified by its SHA-256."),
-        "path": Command(
-            _SERVICE,
-            "Show what speed costs along the path of a finished run, and which of its models to take for a wish.",
-        ),
-        "cancel": Command(
-            _SERVICE, "Cancel a job: a queued one at once, a running one at its next trial.", module="steer"
-        ),
-        "pause": Command(_SERVICE, "Pause a job at its next trial; it keeps its trace.", module="steer"),
-        "resume": Command(_SERVICE, "Resume a paused job where its trace ends.", module="steer"),
-        "retry": Command(_SERVICE, "Run a failed or cancelled job again from the start.", module="steer"),
-        "deliver": Command(_SERVICE, "Put a job's files into a bucket or a repository of the model hub."),
-        "compare": Command(
-            _SERVICE, "Compare jobs and local results: the knobs in which they differ, and the result of each."
-        ),
-        "keys": Command(_SERVICE, "List, create, rotate and revoke your team's keys; for admins."),
+        name: Command(panel, summary, _EXAMPLES[name], _MODULES.get(name, name.replace("-", "_")))
+        for panel, commands in (("On this machine", _HERE), ("On the service", _SERVICE))
+        for name, summary in commands.items()
     }
     gone: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ("grid", "group", "groups"),

@@ -23,51 +23,6 @@ from axformer.wire.run import Run, read_run
 CheckpointArgument = Annotated[
     str, typer.Argument(help="Directory of a fine-tuned model, or hf://organisation/name.", metavar="CHECKPOINT")
 ]
-DataOption = Annotated[
-    str,
-    typer.Option(
-        help="Validation data that decides: a .jsonl, .json, .csv, .tsv or .parquet path or URL, or hf://datasets/..."
-    ),
-]
-TestOption = Annotated[
-    str | None, typer.Option(help="Held-out data, measured before and after, and never used to decide.")
-]
-GoalOption = Annotated[
-    str | None,
-    typer.Option(
-        help="What you want. "
-        + "; ".join(
-            f"{written(name)}: {about.title[0].lower()}{about.title[1:]}" for name, about in ABOUT_GOALS.items()
-        )
-        + ". Without it, the preset says.",
-        metavar="GOAL",
-    ),
-]
-PresetOption = Annotated[
-    Preset | None,
-    typer.Option(
-        help=f"Named set of knobs, {DEFAULT_PRESET.value} by default. "
-        + f"{'; '.join(f'{name}: {about}' for name, about in ABOUT_PRESETS.items())}.",
-    ),
-]
-
-
-MethodOption = Annotated[
-    str | None,
-    typer.Option(
-        help="The way to a smaller model, if neither goal nor preset names it: "
-        + "; ".join(f"{name}: {kind.about.title}" for name, kind in METHODS.items())
-        + ".",
-        metavar="METHOD",
-        autocompletion=lambda: list(METHODS),
-    ),
-]
-
-
-WithinPointsOption = Annotated[
-    float | None,
-    typer.Option(help="Keep the smallest model certified to have lost less than this many points of its metric."),
-]
 
 
 def knob_names(incomplete: str) -> list[tuple[str, str]]:
@@ -81,15 +36,6 @@ def knob_names(incomplete: str) -> list[tuple[str, str]]:
     ]
 
 
-SetOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        help="A knob, for example max_length=128; may be repeated. axformer knobs lists and explains them.",
-        autocompletion=knob_names,
-    ),
-]
-ConfigOption = Annotated[Path | None, typer.Option(help="Knobs in a .toml or .json file; --set overrides it.")]
 ColumnsOption = Annotated[
     str | None,
     typer.Option(
@@ -97,16 +43,6 @@ ColumnsOption = Annotated[
     ),
 ]
 DeviceOption = Annotated[str, typer.Option(help="cpu, cuda, cuda:1 ...; auto takes a GPU if there is one.")]
-CalibrateOption = Annotated[
-    str | None,
-    typer.Option(
-        help="Data that weights are fitted on, with method=compress; it needs no labels. The rows that decide if none is given."
-    ),
-]
-TrainOption = Annotated[
-    str | None,
-    typer.Option(help="Data to train the finished model on; it needs no labels if only a teacher is asked."),
-]
 FinetuneOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -129,10 +65,6 @@ ReportJsonOption = Annotated[bool, typer.Option("--json", help="Print report.jso
 LabelOption = Annotated[list[str] | None, typer.Option(help="A label to find the job by: key=value; may be repeated.")]
 WebhookEventOption = Annotated[
     list[str] | None, typer.Option(help="An event to send, by default those that end the job; may be repeated.")
-]
-AcceptPoorModelOption = Annotated[
-    bool,
-    typer.Option("--accept-poor-model", help="Go on even if the untouched model is worse than guessing on the data."),
 ]
 
 
@@ -213,21 +145,77 @@ class RunOptions:
     """The options that describe a run, as they were typed; the fields are options of every command that takes a run."""
 
     checkpoint: CheckpointArgument
-    data: DataOption
-    test: TestOption = None
-    goal: GoalOption = None
-    preset: PresetOption = None
-    method: MethodOption = None
-    within_points: WithinPointsOption = None
-    set_: SetOption = None
-    config: ConfigOption = None
+    data: Annotated[
+        str,
+        typer.Option(
+            help="Validation data that decides: a .jsonl, .json, .csv, .tsv or .parquet path or URL, or hf://datasets/..."
+        ),
+    ]
+    test: Annotated[
+        str | None, typer.Option(help="Held-out data, measured before and after, and never used to decide.")
+    ] = None
+    goal: Annotated[
+        str | None,
+        typer.Option(
+            help="What you want. "
+            + "; ".join(
+                f"{written(name)}: {about.title[0].lower()}{about.title[1:]}" for name, about in ABOUT_GOALS.items()
+            )
+            + ". Without it, the preset says.",
+            metavar="GOAL",
+        ),
+    ] = None
+    preset: Annotated[
+        Preset | None,
+        typer.Option(
+            help=f"Named set of knobs, {DEFAULT_PRESET.value} by default. "
+            + f"{'; '.join(f'{name}: {about}' for name, about in ABOUT_PRESETS.items())}.",
+        ),
+    ] = None
+    method: Annotated[
+        str | None,
+        typer.Option(
+            help="The way to a smaller model, if neither goal nor preset names it: "
+            + "; ".join(f"{name}: {kind.about.title}" for name, kind in METHODS.items())
+            + ".",
+            metavar="METHOD",
+            autocompletion=lambda: list(METHODS),
+        ),
+    ] = None
+    within_points: Annotated[
+        float | None,
+        typer.Option(help="Keep the smallest model certified to have lost less than this many points of its metric."),
+    ] = None
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help="A knob, for example max_length=128; may be repeated. axformer knobs lists and explains them.",
+            autocompletion=knob_names,
+        ),
+    ] = None
+    config: Annotated[Path | None, typer.Option(help="Knobs in a .toml or .json file; --set overrides it.")] = None
     columns: ColumnsOption = None
-    calibrate: CalibrateOption = None
-    train: TrainOption = None
+    calibrate: Annotated[
+        str | None,
+        typer.Option(
+            help="Data that weights are fitted on, with method=compress; it needs no labels. The rows that decide if none is "
+            "given."
+        ),
+    ] = None
+    train: Annotated[
+        str | None,
+        typer.Option(help="Data to train the finished model on; it needs no labels if only a teacher is asked."),
+    ] = None
     finetune: FinetuneOption = None
     head: HeadOption = None
     forms: FormsOption = None
-    accept_poor_model: AcceptPoorModelOption = False
+    accept_poor_model: Annotated[
+        bool,
+        typer.Option(
+            "--accept-poor-model", help="Go on even if the untouched model is worse than guessing on the data."
+        ),
+    ] = False
 
     def run(self) -> Run:
         """The run, which is not settled yet.

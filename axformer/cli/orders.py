@@ -1,6 +1,8 @@
 """``axformer orders``: a run in each order of the three regions, compared (appendix A of the AxFormer paper)."""
 
 import json
+import sys
+from contextlib import nullcontext, redirect_stdout
 from itertools import permutations
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,6 +12,7 @@ from typer.main import get_command
 
 from axformer.cli.compare import compare
 from axformer.cli.failing import EXIT_MISSED, failing
+from axformer.cli.remote import notes
 from axformer.cli.remote import output as screen
 from axformer.errors import ConfigError
 
@@ -22,6 +25,7 @@ orders = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 def _orders(
     context: typer.Context,
     output: Annotated[Path, typer.Option(help="Directory for the results, one below it for each order.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print what compare prints as JSON.")] = False,
 ) -> None:
     """Prune a model once in each order of its top, middle and bottom layers, and compare the results.
 
@@ -33,18 +37,15 @@ def _orders(
             raise ConfigError("the order is what differs between these runs; leave order out")
         for order, directory in results.items():
             if not (directory / "report.json").exists():
-                _prune(order, directory, context.args)
-    compare([str(directory) for directory in results.values()])
+                with redirect_stdout(sys.stderr) if as_json else nullcontext():
+                    _prune(order, directory, context.args)
+    compare([str(directory) for directory in results.values()], as_json=as_json)
     reports = {order: _report(directory) for order, directory in results.items()}
-    screen().print(_best(reports, output), soft_wrap=True)
+    (notes() if as_json else screen()).print(_best(reports, output), soft_wrap=True)
 
 
 def _prune(order: str, directory: Path, given: list[str]) -> None:
-    """Make a run as ``axformer prune`` does; one that misses its target is a result, too.
-
-    Raises:
-        Exit: it has failed.
-    """
+    """Make a run as ``axformer prune`` does; one that misses its target is a result, too."""
     from axformer.cli.main import app
 
     screen().print(f"order {order}", style="bold")

@@ -11,9 +11,8 @@ from rich import box
 from rich.table import Table
 
 from axformer.cli.failing import EXIT_MISSED, failing
-from axformer.cli.hub_token import HubTokenOption, hub_token_of
 from axformer.cli.options import FormsOption, forms_of
-from axformer.cli.remote import JsonOption, notes, output, print_json, service
+from axformer.cli.remote import HubTokenOption, JsonOption, hub_token_of, notes, output, print_json, service
 from axformer.cli.words import NOTHING
 from axformer.client import Client, PassPath
 from axformer.config import config_class
@@ -89,11 +88,7 @@ def _of_result(report: Path) -> PassPath:
 def _show_chosen(
     source: str, path: Sequence[PathPoint], within: float | None, speedup: float | None, *, as_json: bool
 ) -> None:
-    """Print the model to take for a wish.
-
-    Raises:
-        Exit: no model fulfils it.
-    """
+    """Print the model to take for a wish, and end with an exit code of its own if no model fulfils it."""
     costs = costs_of(path)[0]
     model = costs.within(within) if within is not None else costs.at_least(speedup or 1.0)
     is_missed = model is None or (speedup is not None and model.times < speedup)

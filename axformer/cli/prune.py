@@ -2,28 +2,19 @@
 
 import json
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
 from axformer.cli import options
-from axformer.cli.deploying import (
-    exit_if_missed,
-    show_beyond,
-    show_certificate,
-    show_deployables,
-    show_loading,
-    show_target,
-)
 from axformer.cli.failing import failing
-from axformer.cli.importing import importing
+from axformer.cli.libraries import ready
 from axformer.wire.run import SettledRun
 
-if TYPE_CHECKING:
-    from axformer.run import PruningRun
+_FILES = ("plan.json", "trace.jsonl", "report.json", "report.html", "run.json", "README.md", "plan.svg", "path.svg")
+"""The files of every result."""
 
 
 @options.takes_run
@@ -37,39 +28,27 @@ def prune(
     with failing():
         settled = asked.run().settled()
         console = Console(highlight=False, markup=False, stderr=as_json)
-
-        with importing():
-            from axformer.artifact import check_target
-            from axformer.cli.quiet import silence_libraries
-            from axformer.devices import resolve_device
-
-        silence_libraries()
-        check_target(output)
-        run = _open(console, settled, output, device=resolve_device(device))
-        report = _carry_out(console, run, output, settled.forms)
+        report = _carry_out(console, settled, output, ready(device, output))
     if as_json:
         print(json.dumps(report, indent=1))  # noqa: T201 - this is what was asked for
     else:
         _tell(console, report, output)
+    from axformer.cli.deploying import exit_if_missed
+
     exit_if_missed(report)
 
 
-def _open(console: Console, settled: SettledRun, output: Path, *, device: str) -> "PruningRun":
-    """Load the inputs, and train a base model's new head."""
-    from axformer.cli.display import status_of
+def _carry_out(console: Console, settled: SettledRun, output: Path, device: str) -> dict[str, Any]:
+    """Load the inputs, run the pass with a display, publish, and return the report."""
+    from axformer.cli.display import display_for, measured_by, showing
     from axformer.run import PruningRun
     from axformer.surroundings import Surroundings
 
-    with console.status("Loading the checkpoint and the data") as status:
-        around = Surroundings(options.state_of(output), on_step=lambda step: status.update(status_of(step)))
-        return PruningRun.open(settled, device=device, surroundings=around)
-
-
-def _carry_out(console: Console, run: "PruningRun", output: Path, forms: Sequence[str]) -> dict[str, Any]:
-    """Run the pass with a display, publish, and return the report."""
-    from axformer.cli.display import display_for, measured_by, status_of
-    from axformer.surroundings import Surroundings
-
+    state = options.state_of(output)
+    with showing(
+        console, "Loading the checkpoint and the data", state
+    ) as around:  # a base model's head is trained here
+        run = PruningRun.open(settled, device=device, surroundings=around)
     for note in run.notes:
         console.print(f"note: {note}", soft_wrap=True)
     with console.status("Looking at the untouched model"):
@@ -77,22 +56,22 @@ def _carry_out(console: Console, run: "PruningRun", output: Path, forms: Sequenc
     console.print(f"validation: {look.sentence}", soft_wrap=True)
     if look.note is not None:
         console.print(f"note: {look.note}", soft_wrap=True)
-    state = options.state_of(output)
     with display_for(console, measured_by(run.dimensions, run.config)) as display:
         for trial in run.trials(surroundings=Surroundings(state, display.tell)):
             display.show(trial)
         display.end()
     if run.closing_note is not None:
         console.print(f"note: {run.closing_note}", soft_wrap=True)
-    with console.status("Training the model") as status:  # there may be nothing to train on
-        run.repair(Surroundings(state, on_step=lambda step: status.update(status_of(step))))
-    with console.status("Cutting, measuring and checking the model") as status:
-        report = run.publish(output, forms, on_step=lambda step: status.update(status_of(step)))
+    with showing(console, "Training the model", state) as around:  # there may be nothing to train on
+        run.repair(around)
+    with showing(console, "Cutting, measuring and checking the model") as around:
+        report = run.publish(output, settled.forms, around.on_step)
     shutil.rmtree(state, ignore_errors=True)
     return report
 
 
 def _tell(console: Console, report: dict[str, Any], output: Path) -> None:
+    from axformer.cli.deploying import show_beyond, show_certificate, show_deployables, show_loading, show_target
     from axformer.cli.display import closing_table, finding_line, fit_line
 
     show_target(console, report)
@@ -109,18 +88,6 @@ def _tell(console: Console, report: dict[str, Any], output: Path) -> None:
     directories = [f"{form['directory']}/" for form in report["forms"] if form["made"]]
     if report["head"] is not None:
         directories.append(report["head"]["directory"])
-    written = ", ".join(
-        [
-            *directories,
-            "plan.json",
-            "trace.jsonl",
-            "report.json",
-            "report.html",
-            "run.json",
-            "README.md",
-            "plan.svg",
-            "path.svg",
-        ]
-    )
+    written = ", ".join((*directories, *_FILES))
     console.print(f"Wrote {output}/ ({written})", soft_wrap=True)
     show_loading(console, report, output)

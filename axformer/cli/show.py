@@ -6,10 +6,10 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from axformer.cli.deploying import show_certificate, show_deployables, show_target
-from axformer.cli.display import before_and_after, duration, finding_line
+from axformer.cli.deploying import show_result
+from axformer.cli.display import duration
 from axformer.cli.remote import JobArgument, JsonOption, output, print_json, service
-from axformer.cli.words import age, change_of_loss, knobs, outcome, place, print_findings, state
+from axformer.cli.words import age, change_of_loss, knobs, outcome, place, state
 from axformer.client import Job
 from axformer.client.answers import JobReport
 from axformer.config import changed_knobs
@@ -30,14 +30,7 @@ def show(job: JobArgument, as_json: JsonOption = False) -> None:
     for name, value in _facts(shown):
         table.add_row(name, value)
     output().print(table)
-    print_findings(output(), shown)
-    if shown.report is not None:
-        show_target(output(), shown.report.model_dump())
-        show_deployables(output(), shown.report.model_dump())
-        output().print(before_and_after(shown.report.model_dump()))
-        if shown.report.finding is not None:
-            output().print(finding_line(shown.report.finding), soft_wrap=True)
-        show_certificate(output(), shown.report.model_dump())
+    show_result(output(), shown)
 
 
 def _facts(job: Job) -> Iterator[tuple[str, RenderableType]]:

@@ -1,4 +1,4 @@
-"""``axformer submit``: run on the service what ``axformer prune`` runs locally."""
+"""``axformer submit``, ``submit-analysis`` and ``upload``: run on the service what ``prune`` and ``analyze`` run locally."""
 
 import re
 from collections.abc import Callable
@@ -9,15 +9,21 @@ from typing import Annotated, Any
 import typer
 
 from axformer.cli import options
-from axformer.cli.deliver import DeliverOption, deliver_token
-from axformer.cli.hub_token import HubTokenOption, hub_token_of
-from axformer.cli.remote import JsonOption, notes, output, print_json, service
-from axformer.cli.upload import sent
+from axformer.cli.analyze import (
+    AgainstOption,
+    AnalyzedDataOption,
+    MaxLengthOption,
+    ProbeRowsOption,
+    ReportOption,
+    RowsOption,
+    reports_of,
+)
+from axformer.cli.remote import HubTokenOption, JsonOption, bar, hub_token_of, notes, output, print_json, service
+from axformer.cli.steer import DeliverOption, deliver_token
 from axformer.cli.watch import follow
 from axformer.cli.words import place
 from axformer.client import Client, Job, Upload
 from axformer.client.packing import sendable
-from axformer.client.references import is_reference
 from axformer.errors import ConfigError, DataError
 
 NameOption = Annotated[str | None, typer.Option(help="A name for people; by default the checkpoint's own name.")]
@@ -46,9 +52,9 @@ def submit(
         run.settled()  # errors are reported before anything is sent
         sources = {part: source.uri for part, source in run.sources().items()}
         labels = options.labels_of(label)
-        reference = referring(client)
+        reference = _referring(client)
         job = client.submit(
-            name or name_of(run.checkpoint.uri),
+            name or _name_of(run.checkpoint.uri),
             **run.given() | {part: reference(uri) for part, uri in sources.items()},
             columns=options.columns_of(asked.columns).model_dump(exclude_defaults=True),
             priority=priority,
@@ -58,9 +64,46 @@ def submit(
             deliver=None if deliver is None else {"uri": deliver, "token": deliver_token()},
             hub_token=hub_token_of(hub_token, tuple(sources.values())),
         )
-        tell(client, job, as_json=as_json, watched=watch)
-        if watch:
-            follow(client, job.id, as_json=as_json)
+        _tell(client, job, as_json=as_json, watched=watch)
+
+
+def submit_analysis(
+    checkpoint: options.CheckpointArgument,
+    data: AnalyzedDataOption,
+    train: ProbeRowsOption = None,
+    against: AgainstOption = None,
+    report: ReportOption = None,
+    rows: RowsOption = None,
+    max_length: MaxLengthOption = None,
+    columns: options.ColumnsOption = None,
+    name: NameOption = None,
+    device: DeviceWantedOption = "any",
+    priority: PriorityOption = 0,
+    label: options.LabelOption = None,
+    hub_token: HubTokenOption = False,
+    watch: WatchOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Queue an analysis of a model, and print its id. Local files are uploaded first."""
+    with service() as client:
+        renamed, labels = options.columns_of(columns).model_dump(exclude_defaults=True), options.labels_of(label)
+        reference = _referring(client)
+        job = client.submit_analysis(
+            name or _name_of(checkpoint),
+            checkpoint=reference(checkpoint),
+            validation=reference(data),
+            train=None if train is None else reference(train),
+            against=None if against is None else reference(against),
+            columns=renamed,
+            reports=reports_of(report),
+            rows=rows,
+            max_length=max_length,
+            priority=priority,
+            device=device,
+            labels=labels,
+            hub_token=hub_token_of(hub_token, (checkpoint, data, train, against)),
+        )
+        _tell(client, job, as_json=as_json, watched=watch)
 
 
 def _webhook(url: str | None, events: list[str] | None) -> dict[str, Any] | None:
@@ -71,36 +114,60 @@ def _webhook(url: str | None, events: list[str] | None) -> dict[str, Any] | None
     return {"url": url} | ({"events": events} if events else {})
 
 
-def tell(client: Client, job: Job, *, as_json: bool, watched: bool) -> None:
-    """Print the id of a new job, and where to look at it."""
-    if as_json and not watched:
-        print_json(job)
-        return
+def _tell(client: Client, job: Job, *, as_json: bool, watched: bool) -> None:
+    """Print the id of a new job and where to look at it, and follow it where that was asked for."""
     if not as_json:
         output().print(job.id, soft_wrap=True)
-    if not as_json:
         notes().print(f"Its page: {client.page_of(job.id)}")
-    if notes().is_terminal and not watched:
+    elif not watched:
+        print_json(job)
+    if watched:
+        follow(client, job.id, as_json=as_json)
+    elif notes().is_terminal and not as_json:
         where = client.job(job.id).queue
         notes().print(f"It is queued{f' {place(where)}' if where else ''}. Follow it with: axformer watch {job.id}")
 
 
-def referring(client: Client) -> Callable[[str], str | Upload]:
+def _referring(client: Client) -> Callable[[str], str | Upload]:
     """A function that turns an option into a reference, uploading each path once."""
 
     @cache
     def reference(text: str) -> str | Upload:
-        if is_reference(text):
+        if "://" in text or text.startswith("upload:"):
             return text
         path = Path(text)
         if not path.exists():
             raise DataError(f"'{text}' does not exist here; give a path, or a reference such as hf://organisation/name")
-        return sent(client, path)
+        return _sent(client, path)
 
     return reference
 
 
-def name_of(checkpoint: str) -> str:
+def _name_of(checkpoint: str) -> str:
     """The checkpoint's own name: the last part of its path or reference, without a query, which may hold a signature."""
     bare = re.split(r"[?#]", checkpoint, maxsplit=1)[0] if "://" in checkpoint else checkpoint
     return sendable(bare.rstrip("/").rpartition("/")[2] or bare)
+
+
+def upload(
+    path: Annotated[Path, typer.Argument(help="A data file, an archive, or the directory of a checkpoint.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Upload a file or a checkpoint's directory, and print its reference for jobs."""
+    with service() as client:
+        stored = _sent(client, path)
+    if as_json:
+        print_json(stored)
+    else:
+        output().print(stored.uri, soft_wrap=True)
+
+
+def _sent(client: Client, path: Path) -> Upload:
+    """Send a file or a directory, with a progress bar on terminals."""
+    size = sum(one.stat().st_size for one in path.iterdir() if one.is_file()) if path.is_dir() else _size(path)
+    with bar(notes(), f"Sending {path.name or path}", size) as on_progress:
+        return client.upload(path, on_progress)
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0

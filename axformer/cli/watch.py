@@ -2,16 +2,16 @@
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import typer
 from rich.console import Console
 
-from axformer.cli.deploying import exit_if_missed, show_certificate, show_deployables, show_target
-from axformer.cli.display import before_and_after, display_for, finding_line
+from axformer.cli.deploying import exit_if_missed, show_result
+from axformer.cli.display import display_for
 from axformer.cli.remote import JobArgument, JsonOption, notes, output, service
-from axformer.cli.words import failure, print_findings
+from axformer.cli.words import failure
 from axformer.client import Client, Job, ServiceError, Update
 from axformer.methods.progress import Progress
 from axformer.plan.trial import Trial
@@ -45,17 +45,10 @@ def follow(client: Client, job_id: str, *, as_json: bool) -> None:
     """
     try:
         if as_json:
-            job = _check(_lines(client.follow(job_id, lost=_Lost(notes()))))
+            job = _check(_lines(client.follow(job_id, lost=_lost(notes()))))
         else:
             job = show_job(output(), client, job_id)
-            if job.report is not None:
-                show_target(output(), job.report.model_dump())
-                show_deployables(output(), job.report.model_dump())
-                output().print(before_and_after(job.report.model_dump()))
-                show_certificate(output(), job.report.model_dump())
-                if job.report.finding is not None:
-                    output().print(finding_line(job.report.finding), soft_wrap=True)
-            print_findings(output(), job)
+            show_result(output(), job)
             output().print(f"Its files: axformer download {job.id}", soft_wrap=True)
         if job.report is not None:
             exit_if_missed(job.report.model_dump())
@@ -70,7 +63,7 @@ def show_job(console: Console, client: Client, job_id: str) -> Job:
     Raises:
         JobFailedError: it has not succeeded.
     """
-    return _check(_shown(console, client.follow(job_id, lost=_Lost(console))))
+    return _check(_shown(console, client.follow(job_id, lost=_lost(console))))
 
 
 def _check(job: Job) -> Job:
@@ -79,17 +72,10 @@ def _check(job: Job) -> Job:
     return job
 
 
-class _Lost:
+def _lost(console: Console) -> Callable[[ServiceError], None]:
     """Reports once per outage that the service does not answer."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._last = ""
-
-    def __call__(self, error: ServiceError) -> None:
-        if self._last != error.message:
-            self._last = error.message
-            self._console.print(f"{error.message} (trying again)", style="dim", markup=False, soft_wrap=True)
+    says = _Says(console)
+    return lambda error: says(f"{error.message} (trying again)")
 
 
 def _lines(updates: Iterator[Update]) -> Job:

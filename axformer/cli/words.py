@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -127,13 +126,6 @@ def place(where: Place) -> str:
     if where.reason is not None:
         parts.append(where.reason)
     return ", ".join(parts)
-
-
-def print_findings(console: Console, job: Job) -> None:
-    """Print the last line of each report of an analysis."""
-    for finding in job.findings or ():
-        console.print(Text.assemble((finding.report, "bold"), f": {finding.sentence}"), soft_wrap=True)
-        console.print(f"  {finding.command}", soft_wrap=True)
 
 
 def failure(job: Job) -> str:

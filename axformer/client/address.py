@@ -110,11 +110,7 @@ def _kept() -> Iterator[Address]:
 
 
 def _read(path: Path) -> Address | None:
-    """Read a stored address; None if the file does not exist.
-
-    Raises:
-        AddressError: the file must not be used: others may read or may have written it, or it is damaged.
-    """
+    """Read a stored address; None if the file does not exist. One that others may read or may have written is refused."""
     try:
         status = path.stat()
         text = path.read_text(encoding="utf-8")

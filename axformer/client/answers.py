@@ -1,13 +1,13 @@
 """The service's answers under the client's names; :mod:`axformer.wire` defines them."""
 
-from axformer.wire import artifacts, audit, events, jobs, keys, page, paths, queue
+from axformer.wire import artifacts, base, events, jobs, keys, queue
 
 Job = jobs.JobRead
 JobProgress = jobs.ProgressRead
 JobReport = jobs.ReportRead
 Place = queue.PlaceRead
 Queue = queue.QueueRead
-PassPath = paths.PathRead
+PassPath = jobs.PathRead
 Event = events.EventRead
 Artifact = artifacts.ArtifactRead
 ArtifactList = artifacts.ArtifactList
@@ -16,5 +16,5 @@ Key = keys.KeyRead
 NewKey = keys.KeyCreated
 RotatedKey = keys.KeyRotated
 Me = keys.MeRead
-AuditEntry = audit.AuditRead
-Page = page.PageRead
+AuditEntry = keys.AuditRead
+Page = base.PageRead

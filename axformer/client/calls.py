@@ -12,8 +12,7 @@ from axformer.client.connection import Connection
 from axformer.client.errors import TransferError
 from axformer.client.packing import Watched, packed
 from axformer.client.patience import Patience
-from axformer.wire.base import Shape
-from axformer.wire.page import Item
+from axformer.wire.base import Item, Shape
 
 LOOK_EVERY = 1.0
 """Seconds between polls of a job; a worker stores new trials no more often."""

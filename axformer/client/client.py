@@ -2,25 +2,44 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from axformer.client import downloads, traces
-from axformer.client.analyses import AnalysisCalls
-from axformer.client.answers import Artifact, ArtifactList, Event, Job, Page, PassPath, Queue
-from axformer.client.calls import LOOK_EVERY
+from axformer.client.answers import (
+    Artifact,
+    ArtifactList,
+    AuditEntry,
+    Event,
+    Job,
+    Key,
+    Me,
+    NewKey,
+    Page,
+    PassPath,
+    Queue,
+    RotatedKey,
+    Upload,
+)
+from axformer.client.calls import LOOK_EVERY, Calls
 from axformer.client.errors import ServiceError, WaitTimeoutError
 from axformer.client.following import Update, events_of, updates_of
-from axformer.client.keys import KeyCalls
-from axformer.client.references import References
 from axformer.config.nearest import or_all
 from axformer.errors import ConfigError
 from axformer.plan.trial import Trial
-from axformer.wire.run import DATA, Run
+from axformer.wire.analyses import AnalysisCreate
+from axformer.wire.base import Schema
+from axformer.wire.jobs import JobCreate
+from axformer.wire.run import DATA
+
+_MODELS = ("checkpoint", "against")
+"""The fields of jobs and analyses that hold models."""
 
 
-class Client(AnalysisCalls, KeyCalls):
+class Client(Calls):
     """The service with one key. Idempotent requests are retried; threads may share a client.
 
     Every method raises :class:`~axformer.client.errors.ServiceError`: a :class:`~axformer.client.errors.RefusedError` with
@@ -28,45 +47,43 @@ class Client(AnalysisCalls, KeyCalls):
     """
 
     def submit(
-        self,
-        name: str,
-        *,
-        columns: Mapping[str, str] | None = None,
-        priority: int = 0,
-        device: str = "any",
-        labels: Mapping[str, str] | None = None,
-        webhook: Mapping[str, Any] | None = None,
-        deliver: Mapping[str, str] | None = None,
-        hub_token: str | None = None,
-        idempotency_key: str | None = None,
-        **run: Any,
+        self, name: str, *, columns: Mapping[str, str] | None = None, idempotency_key: str | None = None, **job: Any
     ) -> Job:
         """Queue a job. However often the request is sent, it creates one job.
 
         Args:
-            name: for people.
             columns: names of the columns in all data, if they differ from ``text``, ``label`` and so on.
-            priority: higher is sooner among your team's jobs.
-            device: ``any``, ``cpu`` or ``gpu``.
-            labels: words to find jobs by.
-            webhook: ``{"url": ..., "events": [...]}``, which receives the job's events.
-            deliver: ``{"uri": ..., "token": ...}``: where to put the files of the result, too; see :meth:`deliver`.
-            hub_token: your token for the model hub, if the job's ``hf://`` references need one; deleted when the job ends.
             idempotency_key: your own; the same key with the same body makes one job, in any number of processes.
-            **run: the fields of :class:`axformer.wire.run.Run`: ``checkpoint`` and ``validation``, and perhaps ``test``,
-                ``calibrate``, ``train``, ``finetune``, ``head``, ``goal`` or ``preset``, ``config`` and ``forms``. Checkpoint
-                and data are references, uploads, or local paths, which are uploaded.
+            **job: the other fields of :class:`axformer.wire.jobs.JobCreate`. Of the run these are ``checkpoint`` and
+                ``validation``, and perhaps ``test``, ``calibrate``, ``train``, ``finetune``, ``head``, ``goal`` or ``preset``,
+                ``config`` and ``forms``; beside it ``priority``, ``device``, ``labels``, ``webhook``, ``deliver`` and
+                ``hub_token``. Checkpoint and data are references, uploads, or local paths, which are uploaded.
 
         Raises:
-            ConfigError: a field is none of a run.
+            ConfigError: a field is none of a job.
         """
-        for field in run:
-            if field not in Run.model_fields:
-                raise ConfigError(f"{field} is no part of a run; {or_all(field, Run.model_fields)}", field)
-        sources = {part: run.pop(part, None) for part in ("checkpoint", *DATA)}
-        rest = {"priority": priority, "device": device, "labels": labels, "webhook": webhook, "deliver": deliver}
-        body = {"name": name, **References(self.upload).of_job(sources, columns), **run, **rest, "hub_token": hub_token}
-        return self._make(Job, "/jobs", body, idempotency_key)
+        return self._post("/jobs", JobCreate, {"name": name, **job}, columns, idempotency_key)
+
+    def submit_analysis(
+        self,
+        name: str,
+        *,
+        columns: Mapping[str, str] | None = None,
+        idempotency_key: str | None = None,
+        **analysis: Any,
+    ) -> Job:
+        """Queue an analysis: a job whose ``findings`` say where a model is redundant. The model stays as it is.
+
+        Args:
+            columns: as for :meth:`submit`, as is ``idempotency_key``.
+            **analysis: the other fields of :class:`axformer.wire.analyses.AnalysisCreate`: ``checkpoint``, ``validation`` and
+                perhaps ``train``, ``against``, ``reports``, ``rows`` and ``max_length``; beside them ``priority``, ``device``,
+                ``labels``, ``webhook`` and ``hub_token``.
+
+        Raises:
+            ConfigError: a field is none of an analysis.
+        """
+        return self._post("/analyses", AnalysisCreate, {"name": name, **analysis}, columns, idempotency_key)
 
     def jobs(
         self,
@@ -116,7 +133,6 @@ class Client(AnalysisCalls, KeyCalls):
         A broken stream continues after the last event, for as long as ``Patience.outage`` allows.
 
         Args:
-            job_id: of the job.
             after: number of the last event seen; 0 gives all.
             with_progress: yield ``job.progress`` too, which says during long phases what is done and how far it is: ``data``
                 has ``message``, and while trials run ``done``, ``known`` and ``seconds_left``.
@@ -131,7 +147,6 @@ class Client(AnalysisCalls, KeyCalls):
         """The state of a job with its new trials, polled until it has ended.
 
         Args:
-            job_id: of the job.
             every: seconds between polls.
             lost: called with each failure to reach the service; retries last as long as ``Patience.outage`` allows.
         """
@@ -147,7 +162,6 @@ class Client(AnalysisCalls, KeyCalls):
         """The job once it has ended, however it ended: see ``has_succeeded`` and ``error``.
 
         Args:
-            job_id: of the job.
             timeout: most seconds to wait; None to wait forever.
             every: seconds between polls.
 
@@ -178,7 +192,6 @@ class Client(AnalysisCalls, KeyCalls):
         """Have the service put a job's files somewhere, now or when it has succeeded; also to repeat what has failed.
 
         Args:
-            job_id: the job.
             uri: ``s3://bucket/prefix`` or ``hf://organisation/name``.
             token: yours for the model hub, or ``KEY_ID:SECRET`` of a bucket; kept until the files are there.
         """
@@ -214,12 +227,8 @@ class Client(AnalysisCalls, KeyCalls):
         """Queue an export of the model after trial ``seq`` of a finished job, without another pass.
 
         Args:
-            job_id: of the finished job.
             seq: number of an accepted trial; 0 is the untouched model.
-            name: for people.
             forms: forms of the result; by default only the compact one.
-            hub_token: as in :meth:`submit`.
-            idempotency_key: as in :meth:`submit`.
         """
         body = {"name": name, "forms": forms, "hub_token": hub_token}
         return self._make(Job, f"{_path(job_id)}/path/{seq}/export", body, idempotency_key)
@@ -241,7 +250,6 @@ class Client(AnalysisCalls, KeyCalls):
         it is complete.
 
         Args:
-            job_id: of the job.
             directory: directory for the files, created if missing.
             names: names of files; by default all except ``artifact.tar.gz``, which contains the others.
             on_progress: called with the number of bytes that arrived since the last call.
@@ -252,6 +260,68 @@ class Client(AnalysisCalls, KeyCalls):
         target = Path(directory)
         chosen = downloads.choose(self.artifacts(job_id), names)
         return [downloads.fetch(self._connection, _path(job_id), one, target, on_progress) for one in chosen]
+
+    def me(self) -> Me:
+        """The team, the id and the scope of the key."""
+        return self._connection.read(Me, "GET", "/me")
+
+    def keys(self) -> Iterator[Key]:
+        """Your team's keys, newest first, including invalid ones. For admins."""
+        return self._pages(Page[Key, str], "/keys", {})
+
+    def create_key(self, name: str, scope: str = "write", expires_at: datetime | None = None) -> NewKey:
+        """Create a key; its text is returned only once. Not retried if the service may have acted. For admins.
+
+        Args:
+            name: what it is for.
+            scope: ``read``, ``write`` or ``admin``; each includes those before it.
+            expires_at: when it expires, with a time zone; None for never.
+        """
+        body = {"name": name, "scopes": [scope], "expires_at": None if expires_at is None else expires_at.isoformat()}
+        return self._connection.read(NewKey, "POST", "/keys", json=body, again=False)
+
+    def rotate_key(self, key_id: str, grace_hours: float | None = None) -> RotatedKey:
+        """Replace a key; the old one stays valid for a while. Not retried if the service may have acted. For admins.
+
+        Args:
+            grace_hours: how long the old one stays valid; None for the operator's setting.
+        """
+        body = {} if grace_hours is None else {"grace_hours": grace_hours}
+        return self._connection.read(
+            RotatedKey, "POST", f"/keys/{quote(key_id, safe='')}/rotate", json=body, again=False
+        )
+
+    def revoke_key(self, key_id: str, *, even_last: bool = False) -> None:
+        """Revoke a key at once. The last admin key is kept unless ``even_last`` is set. For admins."""
+        asked = {"even_last": even_last}
+        self._connection.ask("DELETE", f"/keys/{quote(key_id, safe='')}", params=asked)
+
+    def audit(self) -> Iterator[AuditEntry]:
+        """The changes made by your team, with who made them, newest first. For admins."""
+        return self._pages(Page[AuditEntry, int], "/audit", {})
+
+    def _post(
+        self,
+        path: str,
+        shape: type[Schema],
+        fields: Mapping[str, Any],
+        columns: Mapping[str, str] | None,
+        idempotency_key: str | None,
+    ) -> Job:
+        """Queue a job with some fields of a shape; local paths among its models and data are uploaded, each once."""
+        for field in fields:
+            if field not in shape.model_fields:
+                raise ConfigError(f"{field} is no part of this request; {or_all(field, shape.model_fields)}", field)
+        upload, body = cache(self.upload), dict(fields)
+        for part in (*_MODELS, *DATA):
+            source = fields.get(part)
+            if isinstance(source, Path):
+                source = upload(source)
+            if source is not None:
+                body[part] = {"uri": source.uri if isinstance(source, Upload) else source}
+                if columns and part in DATA:
+                    body[part]["columns"] = dict(columns)
+        return self._make(Job, path, body, idempotency_key)
 
     def _steer(self, job_id: str, verb: str, *, again: bool = True) -> Job:
         return self._connection.read(Job, "POST", f"{_path(job_id)}/{verb}", again=again)

@@ -52,7 +52,7 @@ class Connection:
         """
 
         def once() -> httpx2.Response:
-            with self.open(method, path, **request) as answer, _reading(answer):
+            with self.open(method, path, **request) as answer, reading(answer):
                 answer.read()
             return answer
 
@@ -64,7 +64,9 @@ class Connection:
         Raises:
             UnexpectedAnswerError: the answer has another form.
         """
-        return parse(shape, self.ask(method, path, **request))
+        answer = self.ask(method, path, **request)
+        with reading(answer):
+            return read_answer(shape, answer.content)
 
     @contextmanager
     def open(self, method: str, path: str, follow: bool = False, **request: Any) -> Iterator[httpx2.Response]:
@@ -85,7 +87,7 @@ class Connection:
             raise UnreachableError(message, may_have_acted=not isinstance(error, _NOT_SENT)) from error
         with closing(answer):
             if not answer.is_success:
-                with _reading(answer):
+                with reading(answer):
                     answer.read()
                 raise _refusal(answer)
             yield answer
@@ -101,27 +103,22 @@ def _is_this_machine(url: str) -> bool:
 
 
 @contextmanager
-def _reading(answer: httpx2.Response) -> Iterator[None]:
+def reading(answer: httpx2.Response) -> Iterator[None]:
+    """Let what goes wrong while an answer is read be an error of the service.
+
+    Raises:
+        UnreachableError: the answer broke off.
+        UnexpectedAnswerError: it has another form.
+    """
     try:
         yield
     except (httpx2.TransportError, httpx2.DecodingError) as error:
-        raise broken_off(answer, error) from error
-
-
-def broken_off(answer: httpx2.Response, error: Exception) -> UnreachableError:
-    """The error for an answer that was cut off."""
-    message = f"{answer.request.method} {answer.request.url}: the answer broke off ({error or type(error).__name__})"
-    return UnreachableError(f"{message}; try again", may_have_acted=True)
-
-
-def parse(shape: type[Shape], answer: httpx2.Response) -> Shape:
-    """Parse an answer as ``shape``.
-
-    Raises:
-        UnexpectedAnswerError: the answer has another form.
-    """
-    try:
-        return read_answer(shape, answer.content)
+        message = (
+            f"{answer.request.method} {answer.request.url}: the answer broke off ({error or type(error).__name__})"
+        )
+        raise UnreachableError(f"{message}; try again", may_have_acted=True) from error
+    except httpx2.SSEError as error:
+        raise UnexpectedAnswerError(f"{answer.request.url}: {error}") from error
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"])) or "the answer"

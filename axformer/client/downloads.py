@@ -10,10 +10,8 @@ from http import HTTPStatus
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote
 
-import httpx2
-
 from axformer.client.answers import Artifact
-from axformer.client.connection import Connection, broken_off
+from axformer.client.connection import Connection, reading
 from axformer.client.errors import ServiceError, TransferError
 from axformer.client.patience import Outage
 
@@ -111,23 +109,18 @@ def _go_on(connection: Connection, path: str, artifact: Artifact, part: Path, re
             file.seek(start)
             report_position(start)
             try:
-                # Chunks as they arrive: the last one of a fixed size would be lost if the answer is cut off.
-                for chunk in answer.iter_raw():
-                    file.write(chunk)
-                    report_position(file.tell())
-            except httpx2.TransportError as error:
-                raise broken_off(answer, error) from error
+                with reading(answer):
+                    # Chunks as they arrive: the last one of a fixed size would be lost if the answer is cut off.
+                    for chunk in answer.iter_raw():
+                        file.write(chunk)
+                        report_position(file.tell())
             finally:
                 file.flush()
                 os.fsync(file.fileno())
 
 
 def _target(directory: Path, name: str) -> Path:
-    """The path for a file of this name.
-
-    Raises:
-        TransferError: the path is outside of the directory, or among its parts.
-    """
+    """The path for a file of this name, which must lie in the directory and not among its parts."""
     path = PurePosixPath(name)
     if (
         path.is_absolute()

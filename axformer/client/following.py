@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 import httpx2
-from pydantic import ValidationError
 
 from axformer.client.answers import Event, Job
-from axformer.client.connection import Connection, broken_off
-from axformer.client.errors import ServiceError, UnexpectedAnswerError
+from axformer.client.connection import Connection, reading
+from axformer.client.errors import ServiceError
 from axformer.client.patience import Outage, Patience, is_passing
 from axformer.plan.trial import Trial
 from axformer.wire.base import read_answer
@@ -32,14 +31,8 @@ def events_of(
 ) -> Iterator[Event]:
     """The events of a job after number ``after``, each once and in order, until the job has ended.
 
-    A broken stream is reopened after the last event (``Last-Event-ID``).
-
-    Args:
-        connection: to the service.
-        path: of the job.
-        after: number of the last event seen; 0 gives all.
-        has_ended: asks whether the job has ended.
-        with_progress: yield ``job.progress`` too, whose ``seq`` is that of the event before it.
+    A broken stream is reopened after the last event (``Last-Event-ID``). ``with_progress`` yields ``job.progress`` too, whose
+    ``seq`` is that of the event before it.
 
     Raises:
         ServiceError: the service refuses, or has been away for too long.
@@ -69,18 +62,9 @@ def _stream(connection: Connection, path: str, after: int) -> Iterator[Event | N
     with connection.open("GET", f"{path}/events", headers=headers, timeout=timeout) as answer:
         if answer.status_code == HTTPStatus.NO_CONTENT:
             return
-        try:
+        with reading(answer):
             for sent in httpx2.EventSource(answer):
                 yield read_answer(Event, sent.data) if sent.data else None
-        except httpx2.SSEError as error:
-            raise UnexpectedAnswerError(f"{answer.request.url}: {error}") from error
-        except httpx2.TransportError as error:
-            raise broken_off(answer, error) from error
-        except ValidationError as error:
-            first = error.errors()[0]
-            raise UnexpectedAnswerError(
-                f"{answer.request.url}: an event without {first['loc']}: {first['msg']}"
-            ) from None
 
 
 def updates_of(
@@ -91,14 +75,8 @@ def updates_of(
     every: float,
     lost: Callable[[ServiceError], None],
 ) -> Iterator[Update]:
-    """Poll a job with its new trials until it has ended; the last poll has all remaining trials.
-
-    Args:
-        look: reads the job.
-        trials_after: reads its trials after a number.
-        patience: how long to wait for an unavailable service.
-        every: seconds between polls.
-        lost: called with each failure before a retry.
+    """Poll a job with its new trials until it has ended; the last poll has all remaining trials. ``lost`` is called with each
+    failure before a retry.
 
     Raises:
         ServiceError: the service refuses, or has been away for too long.

@@ -22,7 +22,6 @@ class Packed:
 
     name: str
     file: IO[bytes]
-    bytes: int
     sha256: str
 
 
@@ -43,7 +42,7 @@ def packed(path: Path) -> Iterator[Packed]:
         except OSError as error:
             raise DataError(f"'{path}' cannot be read: {error.strerror}") from None
         name = f"{path.resolve().name}.tar" if path.is_dir() else path.name
-        yield Packed(sendable(name), file, file.tell(), digest)
+        yield Packed(sendable(name), file, digest)
 
 
 def sendable(name: str) -> str:

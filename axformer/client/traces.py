@@ -5,11 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx2
-from pydantic import ValidationError
-
-from axformer.client.connection import Connection, broken_off
-from axformer.client.errors import ServiceError, UnexpectedAnswerError
+from axformer.client.connection import Connection, reading
+from axformer.client.errors import ServiceError
 from axformer.client.patience import Outage
 from axformer.errors import InputError
 from axformer.plan.trial import Trial
@@ -22,12 +19,7 @@ _CHUNK = 1 << 18
 
 
 def trials(connection: Connection, path: str, after: int) -> Iterator[Trial]:
-    """The trials after a number, each once and in order, read as needed.
-
-    Args:
-        connection: to the service.
-        path: of the job.
-        after: number of the last trial seen; -1 gives all.
+    """The trials after a number, each once and in order, read as needed; -1 gives all.
 
     Raises:
         ServiceError: the service refuses, or has been away for too long.
@@ -47,15 +39,9 @@ def trials(connection: Connection, path: str, after: int) -> Iterator[Trial]:
 
 def _stream(connection: Connection, path: str, after: int) -> Iterator[Trial]:
     asked: dict[str, Any] = {"params": {"after": after}, "headers": {"Accept": FORMATS["jsonl"]}}
-    with connection.open("GET", f"{path}/trace", **asked) as answer:
-        try:
-            for line in answer.iter_lines():
-                yield read_answer(Trial, line)
-        except httpx2.TransportError as error:
-            raise broken_off(answer, error) from error
-        except ValidationError as error:
-            first = error.errors()[0]
-            raise UnexpectedAnswerError(f"{answer.request.url}: no trial: {first['loc']}: {first['msg']}") from None
+    with connection.open("GET", f"{path}/trace", **asked) as answer, reading(answer):
+        for line in answer.iter_lines():
+            yield read_answer(Trial, line)
 
 
 def save(connection: Connection, path: str, target: Path, form: str) -> Path:
@@ -72,12 +58,9 @@ def save(connection: Connection, path: str, target: Path, form: str) -> Path:
 
     def once() -> None:
         with connection.open("GET", f"{path}/trace", headers={"Accept": FORMATS[form]}) as answer:
-            with incoming.open("wb") as file:
-                try:
-                    for chunk in answer.iter_bytes(_CHUNK):
-                        file.write(chunk)
-                except httpx2.TransportError as error:
-                    raise broken_off(answer, error) from error
+            with incoming.open("wb") as file, reading(answer):
+                for chunk in answer.iter_bytes(_CHUNK):
+                    file.write(chunk)
             incoming.replace(target)
 
     try:

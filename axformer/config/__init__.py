@@ -105,18 +105,6 @@ def usual_preset(knobs: Mapping[str, Any]) -> Preset:
     return next((name for name, chosen in PRESETS.items() if chosen.get("method") == method), Preset.PAPER)
 
 
-def make_pass_config(preset: str = Preset.PAPER, knobs: Mapping[str, Any] | None = None) -> PassConfig:
-    """Make the config of a pass of Algorithm 1.
-
-    Raises:
-        ConfigError: as for :func:`make_config`, or the method is another one.
-    """
-    config = make_config(preset, knobs)
-    if not isinstance(config, PassConfig):
-        raise ConfigError(f"method={config.method} is not a pass of Algorithm 1, which is asked for here")
-    return config
-
-
 def _check_method(method: Any) -> None:
     if not isinstance(method, str) or method not in METHODS:
         raise ConfigError(f"method {method!r} is unknown; {or_all(method, METHODS)}")
@@ -148,11 +136,7 @@ def config_of(knobs: Mapping[str, Any], *, has_variant: bool = False) -> RunConf
 
 
 def _without_variant(knobs: Mapping[str, Any]) -> dict[str, Any]:
-    """The knobs without those that only the preset ``published`` has.
-
-    Raises:
-        ConfigError: one has another value than in other presets.
-    """
+    """The knobs without those that only the preset ``published`` has; these must have the values that other presets have."""
     others = PaperVariant().model_dump(mode="json")
     for name in PUBLISHED_ONLY & knobs.keys():
         value = list(knobs[name]) if isinstance(knobs[name], tuple) else knobs[name]

@@ -12,8 +12,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from axformer.config.about import About, Needs
-from axformer.config.common import RunConfig
+from axformer.config.common import About, Needs, RunConfig
 from axformer.errors import ConfigError
 
 TRADE_SHARES = (1 / 8, 1 / 4, 1 / 2, 1.0)

@@ -5,8 +5,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator
 
-from axformer.config.about import About, Needs
-from axformer.config.common import PlansConfig
+from axformer.config.common import About, Needs, PlansConfig
 from axformer.plan.elements import Dimensions
 
 CONFIRM_IF_CALIBRATED = 0.8

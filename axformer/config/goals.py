@@ -31,7 +31,7 @@ class GoalName(StrEnum):
 
 
 @dataclass(frozen=True)
-class GoalText:
+class AboutGoal:
     """A kind of goal, for people."""
 
     title: str
@@ -43,26 +43,26 @@ class GoalText:
     """The number if none is given; None if one must be given, or the goal has none."""
 
 
-ABOUT_GOALS: dict[GoalName, GoalText] = {
-    GoalName.NO_WORSE: GoalText(
+ABOUT_GOALS: dict[GoalName, AboutGoal] = {
+    GoalName.NO_WORSE: AboutGoal(
         "No worse, perhaps better",
         "Prunes by accuracy: a part goes only if the loss falls, most rows are helped, and every part of the data gains. It "
         "removes little, and often nothing.",
     ),
-    GoalName.WITHIN_POINTS: GoalText(
+    GoalName.WITHIN_POINTS: AboutGoal(
         "As small and fast as N points allow",
         "Compresses without training and keeps the smallest model that is certified, on rows that did not decide, to have lost "
         "less than N points of its metric. With few rows it certifies little.",
         "points of the metric that may be lost",
         1.0,
     ),
-    GoalName.SPEEDUP: GoalText(
+    GoalName.SPEEDUP: AboutGoal(
         "At least X times as fast",
         "Compresses without training until X times fewer operations are left, and reports what that cost: give held-out data "
         "to see it.",
         "times fewer operations",
     ),
-    GoalName.FEWER_LAYERS: GoalText(
+    GoalName.FEWER_LAYERS: AboutGoal(
         "Fewer layers, trained again",
         "Drops layers from the top and trains what is left on your training data, one layer more each time, and keeps the "
         "smallest model that is certified to have lost less than N points. The result is an ordinary checkpoint of its family. "
@@ -70,7 +70,7 @@ ABOUT_GOALS: dict[GoalName, GoalText] = {
         "points of the metric that may be lost",
         1.0,
     ),
-    GoalName.AS_PAPER: GoalText("As the paper", "Algorithm 1 as the paper has it; gains may not hold on other data."),
+    GoalName.AS_PAPER: AboutGoal("As the paper", "Algorithm 1 as the paper has it; gains may not hold on other data."),
 }
 """What each goal does, for help texts, forms and documents."""
 
@@ -145,15 +145,6 @@ def config_for(goal: Goal, knobs: Mapping[str, Any] | None = None) -> tuple[Pres
         ConfigError: as for :func:`axformer.config.make_config`.
     """
     return goal.preset, make_config(goal.preset, {**goal.knobs, **(knobs or {})})
-
-
-def config_of_wish(goal: str | None, preset: Preset, knobs: Mapping[str, Any]) -> tuple[Preset, RunConfig]:
-    """The preset and the config of a goal as it is written or, without one, of a preset.
-
-    Raises:
-        ConfigError: as for :func:`parse_goal` and :func:`axformer.config.make_config`.
-    """
-    return (preset, make_config(preset, knobs)) if goal is None else config_for(parse_goal(goal), knobs)
 
 
 def written(name: GoalName) -> str:

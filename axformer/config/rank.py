@@ -6,8 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from axformer.config.about import About, Needs
-from axformer.config.common import PlansConfig
+from axformer.config.common import About, Needs, PlansConfig
 from axformer.errors import ConfigError
 from axformer.plan.elements import Dimensions
 

@@ -8,21 +8,19 @@ would flatten everything else. What follows the trial that was kept is veiled.
 For a long pass, a sample of the rejected trials suffices; accepted and refined trials and the counts must be complete.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import groupby
-from types import MappingProxyType
 
-from axformer.drawing.marks import LINES, MARKS, Tried, kind_of, measured
-from axformer.drawing.scale import Scale, fitted, labels
+from axformer.drawing.lines import SPOT, steps
+from axformer.drawing.marks import LINES, MARKS, DrawnTrial, kind_of, measured
+from axformer.drawing.scale import LEFT, Axes, Scale, fitted
 from axformer.drawing.svg import EDGE, LETTER, WIDTH, Canvas, legend, line_of, words
 from axformer.errors import InputError
 from axformer.plan.elements import ElementKind, is_of_encoder, label_of, parse
 from axformer.plan.trial import Verdict
 
-LEFT = 66
-"""Where plots begin."""
 _GAP, _UPPER, _BETWEEN, _LOWER = 20, 180, 80, 90
 """Space above the upper plot; its height; space between the plots for the names of layers; height of the lower plot."""
 _GUTTER = 14
@@ -32,13 +30,9 @@ _MARGIN = 0.2
 """Margin above and below the data, as a share of its range."""
 _LEAST_SPAN = 0.02
 """The axis spans at least this share of the base's loss, so that a flat pass looks flat."""
-_TICK_ROOM = 68
-"""Least distance between two trial numbers, in units."""
 _MOST_TICKS = 5
 _MOST_NAMED = 2000
 """With more marks of rejected trials than this, they have no tooltips, to keep the picture small."""
-_SPOT = 2.0
-"""Marks of one form closer than this, in units, cannot be told apart; only the later one is drawn."""
 
 
 @dataclass(frozen=True)
@@ -54,32 +48,15 @@ class TrialCounts:
     """Rejected trials with a lower bound instead of a loss."""
 
     @classmethod
-    def of(cls, trials: Sequence[Tried]) -> "TrialCounts":
+    def of(cls, trials: Sequence[DrawnTrial]) -> "TrialCounts":
         """Count all trials of a pass."""
         kinds = [kind_of(trial) for trial in trials]
         early = kinds.count("bound")
         return cls(len(kinds), kinds.count("accept"), kinds.count("refine"), kinds.count("reject") + early, early)
 
 
-@dataclass(frozen=True)
-class Plot:
-    """One pair of axes."""
-
-    across: Scale
-    up: Scale
-
-    def place(self, trial: Tried) -> tuple[float, float]:
-        """The position of a trial, in the band or a gutter if necessary; a NaN loss counts as high."""
-        x = self.across.place(trial.seq)
-        if kind_of(trial) == "bound":
-            return x, self.up.stop - _GUTTER - _EARLY / 2
-        if not trial.loss <= self.up.high:
-            return x, self.up.stop - _GUTTER / 2
-        return x, self.up.start + _GUTTER / 2 if trial.loss < self.up.low else self.up.place(trial.loss)
-
-
 def loss_chart(
-    trials: Sequence[Tried], tally: TrialCounts | None = None, width: int = WIDTH, *, kept: int | None = None
+    trials: Sequence[DrawnTrial], tally: TrialCounts | None = None, width: int = WIDTH, *, kept: int | None = None
 ) -> str:
     """The SVG text of a pass, or of its beginning while it runs.
 
@@ -111,7 +88,7 @@ def loss_chart(
     return canvas.drawn(drawn, height)
 
 
-def describe_trace(trials: Sequence[Tried], tally: TrialCounts | None = None) -> str:
+def describe_trace(trials: Sequence[DrawnTrial], tally: TrialCounts | None = None) -> str:
     """The chart in words."""
     tally = tally or TrialCounts.of(trials)
     standing = _standing(trials)
@@ -123,49 +100,53 @@ def describe_trace(trials: Sequence[Tried], tally: TrialCounts | None = None) ->
     )
 
 
-def _standing(trials: Sequence[Tried]) -> list[Tried]:
+def _standing(trials: Sequence[DrawnTrial]) -> list[DrawnTrial]:
     """The base and the accepted trials, whose losses the model actually had."""
     return [trial for trial in trials if trial.verdict in (Verdict.BASE, Verdict.ACCEPT)]
 
 
-def axis(losses: Sequence[float], base: float, bounds: tuple[float, float]) -> Scale:
-    """A vertical axis that covers these losses.
-
-    Args:
-        losses: losses that it must cover.
-        base: loss of the untouched model, which sets the least span.
-        bounds: top and bottom of the plot.
-    """
-    return fitted(losses, _LEAST_SPAN * abs(base), _MARGIN, bounds[1], bounds[0])
+def _axes(losses: Sequence[float], base: float, across: Scale, bounds: tuple[float, float]) -> Axes:
+    """Axes that cover these losses between a top and a bottom; ``base`` sets the least span."""
+    upright = fitted(losses, _LEAST_SPAN * abs(base), _MARGIN, bounds[1], bounds[0])
+    return Axes(across, upright, LEFT, across.stop + 8)
 
 
-def _trials(trials: Sequence[Tried], across: Scale, bounds: tuple[float, float]) -> Iterator[str]:
+def _place(trial: DrawnTrial, axes: Axes) -> tuple[float, float]:
+    """The position of a trial, in the band or a gutter if necessary; a NaN loss counts as high."""
+    x, up = axes.across.place(trial.seq), axes.upright
+    if kind_of(trial) == "bound":
+        return x, up.stop - _GUTTER - _EARLY / 2
+    if not trial.loss <= up.high:
+        return x, up.stop - _GUTTER / 2
+    return x, up.start + _GUTTER / 2 if trial.loss < up.low else up.place(trial.loss)
+
+
+def _trials(trials: Sequence[DrawnTrial], across: Scale, bounds: tuple[float, float]) -> Iterator[str]:
     """The upper plot."""
     base = trials[0].loss
-    plot = Plot(across, axis([trial.loss for trial in trials if trial.verdict != Verdict.REJECT], base, bounds))
-    ended = [trial for trial in trials if kind_of(trial) != "bound"]
-    gutters = {
-        word: at
-        for word, at, is_used in (
-            ("higher", plot.up.stop, any(not trial.loss <= plot.up.high for trial in ended)),
-            ("lower", plot.up.start, any(trial.loss < plot.up.low for trial in ended)),
-        )
-        if is_used
-    }
+    axes = _axes([trial.loss for trial in trials if trial.verdict != Verdict.REJECT], base, across, bounds)
+    up, ended = axes.upright, [trial for trial in trials if kind_of(trial) != "bound"]
     if len(ended) < len(trials):
-        top = plot.up.stop - _GUTTER - _EARLY
-        yield f'<rect class="band" x="{LEFT}" y="{top:g}" width="{across.stop + 8 - LEFT:g}" height="{_EARLY}"/>'
+        top = up.stop - _GUTTER - _EARLY
+        yield f'<rect class="band" x="{LEFT}" y="{top:g}" width="{axes.right - LEFT:g}" height="{_EARLY}"/>'
         yield words(LEFT - 6, top + _EARLY / 2 + 4, "early", "faint", "end")
-    yield from frame(plot, gutters)
-    yield _base(plot, base)
+    gutters = []
+    if any(not trial.loss <= up.high for trial in ended):
+        gutters.append(up.stop)
+        yield words(LEFT - 6, up.stop - 4, "higher", "faint", "end")
+    if any(trial.loss < up.low for trial in ended):
+        gutters.append(up.start)
+        yield words(LEFT - 6, up.start + 11, "lower", "faint", "end")
+    yield from axes.grid(_MOST_TICKS, unlabelled=gutters)
+    yield axes.level(base, title=f"untouched model {base:.4f}")
     least = [
         (one.seq, min(one.loss, one.min_loss) if one.verdict == Verdict.ACCEPT else one.min_loss) for one in trials
     ]
-    yield f'<path class="least" d="{steps(least, plot, across.stop)}"/>'
-    yield from line_of(_marks(trials, plot))
+    yield f'<path class="least" d="{steps(least, axes)}H{across.stop:.1f}"/>'
+    yield from line_of(_marks(trials, axes))
 
 
-def _after(trials: Sequence[Tried], kept: int | None, across: Scale, bounds: tuple[float, float]) -> Iterator[str]:
+def _after(trials: Sequence[DrawnTrial], kept: int | None, across: Scale, bounds: tuple[float, float]) -> Iterator[str]:
     """A line at the trial that was kept, and a veil over what follows it; nothing where no later one was accepted."""
     if kept is None or all(trial.seq <= kept for trial in _standing(trials)):
         return
@@ -176,70 +157,28 @@ def _after(trials: Sequence[Tried], kept: int | None, across: Scale, bounds: tup
     yield words(x + (5 if is_right else -5), top - 6, f"kept: trial {kept}", "ink", "start" if is_right else "end")
 
 
-def _model(trials: Sequence[Tried], across: Scale, bounds: tuple[float, float]) -> Iterator[str]:
+def _model(trials: Sequence[DrawnTrial], across: Scale, bounds: tuple[float, float]) -> Iterator[str]:
     """The lower plot."""
-    standing = _standing(trials)
-    plot = Plot(across, axis([trial.loss for trial in standing], trials[0].loss, bounds))
+    standing, base = _standing(trials), trials[0].loss
+    axes = _axes([trial.loss for trial in standing], base, across, bounds)
     yield words(EDGE, bounds[0] - 14, "Loss of the model as it stood", "ink")
-    yield from frame(plot)
-    yield _base(plot, trials[0].loss)
-    yield f'<path class="least" d="{steps([(trial.seq, trial.loss) for trial in standing], plot, across.stop)}"/>'
-    yield from line_of(_marks(standing[1:], plot))
-    yield from numbers(plot)
+    yield from axes.grid(_MOST_TICKS)
+    yield axes.level(base, title=f"untouched model {base:.4f}")
+    path = steps([(trial.seq, trial.loss) for trial in standing], axes)
+    yield f'<path class="least" d="{path}H{across.stop:.1f}"/>'
+    yield from line_of(_marks(standing[1:], axes))
+    yield from axes.numbers(are_counts=True)
+    yield words(LEFT - 6, bounds[1] + 18, "trial", "faint", "end")
 
 
-def frame(plot: Plot, gutters: Mapping[str, float] = MappingProxyType({})) -> Iterator[str]:
-    """Grid lines at round losses, and labels for the gutters."""
-    ticks = plot.up.ticks(_MOST_TICKS)
-    for tick, label in zip(ticks, labels(ticks), strict=True):
-        y = plot.up.place(tick)
-        yield f'<path class="grid" d="M{LEFT} {y:.1f}H{plot.across.stop + 8:g}"/>'
-        if all(abs(y - end) > _GUTTER for end in gutters.values()):
-            yield words(LEFT - 6, round(y + 4, 1), label, "faint", "end")
-    for word, end in gutters.items():
-        yield words(LEFT - 6, end + (-4 if end == plot.up.stop else 11), word, "faint", "end")
-
-
-def numbers(plot: Plot) -> Iterator[str]:
-    """Numbers of trials below a plot."""
-    y = plot.up.start + 18
-    for seq in plot.across.ticks(max(2, int((plot.across.stop - plot.across.start) / _TICK_ROOM))):
-        if seq == int(seq):
-            yield words(round(plot.across.place(seq), 1), y, f"{seq:,.0f}", "faint", "middle")
-    yield words(LEFT - 6, y, "trial", "faint", "end")
-
-
-def _base(plot: Plot, loss: float) -> str:
-    path = f"M{LEFT} {plot.up.place(loss):.1f}H{plot.across.stop + 8:g}"
-    return f'<path class="base" d="{path}"><title>untouched model {loss:.4f}</title></path>'
-
-
-def steps(points: Iterable[tuple[int, float]], plot: Plot, stop: float) -> str:
-    """The path of a step line that stays at a loss until the next one.
-
-    Args:
-        points: number of the trial and loss, in order; at least one.
-        plot: the plot to draw in.
-        stop: where the line ends, in units.
-    """
-    at_spot = {round(x / _SPOT): (x, plot.up.place(loss)) for seq, loss in points for x in [plot.across.place(seq)]}
-    (start, height), *others = at_spot.values()
-    path = [f"M{start:.1f} {height:.1f}"]
-    for x, y in others:
-        if y != height:
-            path.append(f"H{x:.1f}V{y:.1f}")
-            height = y
-    return f"{''.join(path)}H{stop:.1f}"
-
-
-def _marks(trials: Sequence[Tried], plot: Plot) -> Iterator[str]:
+def _marks(trials: Sequence[DrawnTrial], axes: Axes) -> Iterator[str]:
     """One mark per trial, accepted ones on top."""
-    spots: dict[str, dict[tuple[int, int], tuple[Tried, str]]] = {kind: {} for kind in MARKS}
+    spots: dict[str, dict[tuple[int, int], tuple[DrawnTrial, str]]] = {kind: {} for kind in MARKS}
     for trial in trials:
         kind = kind_of(trial)
         if kind in spots:
-            x, y = plot.place(trial)
-            spots[kind][round(x / _SPOT), round(y / _SPOT)] = (trial, f"M{x:.1f} {y:.1f}{MARKS[kind].path}")
+            x, y = _place(trial, axes)
+            spots[kind][round(x / SPOT), round(y / SPOT)] = (trial, f"M{x:.1f} {y:.1f}{MARKS[kind].path}")
     named = len(spots["reject"]) + len(spots["bound"]) <= _MOST_NAMED
     for kind in reversed(MARKS):
         if named or kind in ("accept", "refine"):
@@ -249,18 +188,18 @@ def _marks(trials: Sequence[Tried], plot: Plot) -> Iterator[str]:
             yield f'<path class="{kind}" d="{"".join(path for _, path in spots[kind].values())}"/>'
 
 
-def _tooltip(trial: Tried) -> str:
+def _tooltip(trial: DrawnTrial) -> str:
     name = label_of(trial.element, "base")
     return f"{trial.seq}: {name} {MARKS[kind_of(trial)].verdict}, {measured(trial)}"
 
 
-def _layers(trials: Sequence[Tried], across: Scale, y: float) -> Iterator[str]:
+def _layers(trials: Sequence[DrawnTrial], across: Scale, y: float) -> Iterator[str]:
     """A band below the trials that shows their layers."""
     runs = [(subject, next(run).seq) for subject, run in groupby(trials[1:], key=_subject)]
     ends = [first for _, first in runs[1:]] + [trials[-1].seq + 1]
     for count, ((subject, first), end) in enumerate(zip(runs, ends, strict=False)):
         left, right = across.place(first - 0.5), min(across.place(end - 0.5), across.stop + 8)
-        if count % 2 == 0 and right - left > _SPOT:
+        if count % 2 == 0 and right - left > SPOT:
             yield f'<rect class="band" x="{left:.1f}" y="{y:g}" width="{right - left:.1f}" height="18"/>'
         room = right - left - LETTER  # for a gap to the next name
         name = next((name for name in _names(subject) if len(name) * LETTER < room), None)
@@ -273,7 +212,7 @@ _WHOLE = -1
 """Placeholder layer for trials of whole plans."""
 
 
-def _subject(trial: Tried) -> int | None:
+def _subject(trial: DrawnTrial) -> int | None:
     """The layer of a trial; None for hard attention, which covers all layers."""
     if is_of_encoder(trial.element):
         return _WHOLE

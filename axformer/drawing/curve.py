@@ -7,7 +7,7 @@ that of data that did not decide, or else the loss on the deciding data.
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from axformer.drawing.scale import Axes, fitted
+from axformer.drawing.scale import LEFT, Axes, fitted
 from axformer.drawing.svg import EDGE, WIDTH, Canvas, legend, line_of, words
 from axformer.errors import InputError
 from axformer.plan.elements import label_of
@@ -16,7 +16,6 @@ from axformer.wire.report import PathPoint
 
 CURVE = "path.svg"
 """File name of the picture, which lies next to the card."""
-_LEFT = 66
 _GAP, _HEIGHT = 26, 230
 """Space above the plot, and its height."""
 _MARGIN = 0.1
@@ -26,8 +25,6 @@ _LEAST_SPAN = 1.0
 _LEAST_LENGTH = 0.01
 """The horizontal axis spans at least this many times, so that models of one speed stay together."""
 _MOST_TICKS = 6
-_TICK_ROOM = 60
-"""Least distance between two numbers on the horizontal axis, in units."""
 
 
 def path_curve(path: Sequence[PathPoint], width: int = WIDTH) -> str:
@@ -87,14 +84,14 @@ def _change(costs: Costs, model: PathModel) -> str:
 def _axes(path: Sequence[PathPoint], lines: Sequence[Costs], top: float, width: int) -> Axes:
     changes = [model.change for line in lines for model in line.models]
     right = width - EDGE
-    across = fitted([point.estimated_speedup for point in path], _LEAST_LENGTH, _MARGIN, _LEFT, right)
-    return Axes(across, fitted([*changes, 0.0], _LEAST_SPAN, _MARGIN, top + _HEIGHT, top), _LEFT, right)
+    across = fitted([point.estimated_speedup for point in path], _LEAST_LENGTH, _MARGIN, LEFT, right)
+    return Axes(across, fitted([*changes, 0.0], _LEAST_SPAN, _MARGIN, top + _HEIGHT, top), LEFT, right)
 
 
 def _frame(costs: Costs, axes: Axes) -> Iterator[str]:
     """Grid lines and round numbers along both axes, and the untouched model's line."""
     yield from axes.grid(_MOST_TICKS)
-    yield from axes.numbers(axes.across.ticks(max(2, min(_MOST_TICKS, int(axes.right - axes.left) // _TICK_ROOM))))
+    yield from axes.numbers()
     yield axes.name("times as fast, estimated from operations")
     yield words(axes.left, axes.upright.stop - 6, f"change, {costs.unit}", "faint")
     yield axes.level(0.0)
@@ -102,9 +99,7 @@ def _frame(costs: Costs, axes: Axes) -> Iterator[str]:
 
 def _line(costs: Costs, axes: Axes, shown: set[int]) -> Iterator[str]:
     """The line through the models of the front, and on the least biased data a quiet dot for every other one."""
-    places = {
-        model.point.seq: (axes.across.place(model.times), axes.upright.place(model.change)) for model in costs.models
-    }
+    places = {model.point.seq: axes.place(model.times, model.change) for model in costs.models}
     front = sorted((model for model in costs.models if model.point.seq in shown), key=lambda model: model.times)
     ends = "L".join("{:.1f} {:.1f}".format(*places[model.point.seq]) for model in front)
     yield f'<path class="{costs.data}" d="M{ends}"/>'

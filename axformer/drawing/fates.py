@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from axformer.drawing.marks import Tried, measured
+from axformer.drawing.marks import DrawnTrial, measured
 from axformer.plan.elements import (
     Dimensions,
     Element,
@@ -78,7 +78,7 @@ def _planned(element: Element, start: int, stop: int, is_kept: bool) -> DrawnPar
 class Fates:
     """The fate of every element by the trials of a pass; the last trial of an element counts."""
 
-    def __init__(self, dimensions: Dimensions, trials: Sequence[Tried]) -> None:
+    def __init__(self, dimensions: Dimensions, trials: Sequence[DrawnTrial]) -> None:
         self._dimensions = dimensions
         tried = [trial for trial in trials if trial.element is not None and not is_of_encoder(trial.element)]
         self._trials = {str(trial.element): trial for trial in tried}
@@ -110,14 +110,14 @@ class Fates:
         groups = self._groups.get(index, [])
         return [self._part(neurons(index, 0, size), 0, size, block=block), *map(self._part, groups, *_places(groups))]
 
-    def _block(self, block: Element) -> Tried | None:
+    def _block(self, block: Element) -> DrawnTrial | None:
         """The trial that decided about a block, or about its layer if that was removed or dropped."""
         whole = (self._trials.get(of.id) for of in (layer_drop(block.layer), layer(block.layer)))
         gone = (trial for trial in whole if trial is not None and trial.verdict == Verdict.ACCEPT)
         return next(gone, self._trials.get(block.id))
 
     def _part(
-        self, element: Element, start: int, stop: int, *, of: Tried | None = None, block: Tried | None = None
+        self, element: Element, start: int, stop: int, *, of: DrawnTrial | None = None, block: DrawnTrial | None = None
     ) -> DrawnPart:
         """The part of an element by its own trial or ``of`` another; without a trial it shares the fate of its ``block``."""
         name = element.id

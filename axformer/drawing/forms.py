@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from html import escape
 
 from axformer.drawing.marks import CURVES
-from axformer.drawing.scale import Axes, fitted
+from axformer.drawing.scale import LEFT, Axes, fitted
 from axformer.drawing.svg import EDGE, LETTER, WIDTH, Canvas, legend, line_of, words
 from axformer.errors import InputError
 
-_LEFT, _GAP, _HEIGHT = 66, 36, 240
+_GAP, _HEIGHT = 36, 240
 _MARGIN = 0.08
 """Margin around the data, as a share of its range."""
 _LEAST_SPAN = 2.0
@@ -86,15 +86,15 @@ def _told(mark: FormMark) -> str:
 def _axes(untouched: float, marks: Sequence[FormMark], top: float, width: int) -> Axes:
     ends = [end for mark in marks for end in (mark.interval or ())]
     values, times = [untouched, *(mark.value for mark in marks), *ends], [1.0, 1.5, *(mark.times for mark in marks)]
-    across = fitted(times, 0.0, _MARGIN, _LEFT, width - EDGE - 80)
-    return Axes(across, fitted(values, _LEAST_SPAN, _MARGIN, top + _HEIGHT, top), _LEFT, width - EDGE)
+    across = fitted(times, 0.0, _MARGIN, LEFT, width - EDGE - 80)
+    return Axes(across, fitted(values, _LEAST_SPAN, _MARGIN, top + _HEIGHT, top), LEFT, width - EDGE)
 
 
 def _frame(axes: Axes, metric: str, untouched: float) -> Iterator[str]:
     yield from axes.grid(_TICKS)
-    yield from axes.numbers(axes.across.ticks(2 * _TICKS), "x")
+    yield from axes.numbers("x")
     yield axes.name("times as fast as the untouched model, one input")
-    yield words(_LEFT - 46, axes.upright.stop - 8, metric, "ink")
+    yield words(LEFT - 46, axes.upright.stop - 8, metric, "ink")
     yield axes.level(untouched)
 
 
@@ -104,7 +104,7 @@ def _series(series: Sequence[FormSeries], axes: Axes) -> Iterator[str]:
 
 
 def _mark(index: int, name: str, mark: FormMark, axes: Axes) -> str:
-    x, y = round(axes.across.place(mark.times), 1), round(axes.upright.place(mark.value), 1)
+    x, y = (round(place, 1) for place in axes.place(mark.times, mark.value))
     bar = ""
     if mark.interval is not None:
         low, high = (round(axes.upright.place(end), 1) for end in mark.interval)
@@ -117,7 +117,7 @@ def _mark(index: int, name: str, mark: FormMark, axes: Axes) -> str:
 
 def _names(marks: Sequence[FormMark], axes: Axes) -> Iterator[str]:
     """The name of each mark beside it, below other names and marks that it would cover."""
-    places = [(axes.across.place(mark.times), axes.upright.place(mark.value)) for mark in marks]
+    places = [axes.place(mark.times, mark.value) for mark in marks]
     placed = [(x - _RADIUS, x + _RADIUS, y + _RADIUS) for x, y in places]
     for mark in sorted(marks, key=lambda mark: -mark.value):
         x, y = axes.across.place(mark.times) + _ASIDE, axes.upright.place(mark.value) - 4

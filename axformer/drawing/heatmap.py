@@ -45,7 +45,7 @@ class Heatmap:
     """The cells with a frame, by row and column from 0."""
 
 
-def heatmap(matrix: Heatmap, width: int = WIDTH) -> str:
+def heatmap(matrix: Heatmap) -> str:
     """The SVG text of a matrix.
 
     Raises:
@@ -55,14 +55,14 @@ def heatmap(matrix: Heatmap, width: int = WIDTH) -> str:
         raise InputError("the matrix has no numbers, so there is nothing to draw")
     shown = [_shortened(name) for name in matrix.rows]
     left = EDGE + LETTER * max(map(len, shown)) + 26
-    cell = (width - EDGE - left) / len(matrix.columns)
+    cell = (WIDTH - EDGE - left) / len(matrix.columns)
     height = max(_LEAST_HEIGHT, min(_MOST_HEIGHT, cell))
     flat = [value for row in matrix.values for value in row]
     summary = (
         f"{matrix.title}: {len(matrix.rows)} rows ({matrix.row_axis}), {len(matrix.columns)} columns ({matrix.column_axis}), "
         f"from {min(flat):{matrix.form}} to {max(flat):{matrix.form}}"
     )
-    canvas = Canvas(matrix.name, matrix.title, matrix.subtitle, summary, width)
+    canvas = Canvas(matrix.name, matrix.title, matrix.subtitle, summary, WIDTH)
     top = canvas.top + _GAP
     drawn: list[str] = []
     for index, row in enumerate(matrix.values):
@@ -71,7 +71,7 @@ def heatmap(matrix: Heatmap, width: int = WIDTH) -> str:
         drawn += line_of(_cells(matrix, index, row, (left, y), (cell, height)))
     bottom = top + len(matrix.values) * height
     drawn += _names(matrix.columns, left, cell, bottom + 16)
-    drawn.append(words((left + width - EDGE) / 2, bottom + 36, matrix.column_axis, "ink", "middle"))
+    drawn.append(words((left + WIDTH - EDGE) / 2, bottom + 36, matrix.column_axis, "ink", "middle"))
     drawn.append(words(EDGE, top - 8, matrix.row_axis, "ink"))
     return canvas.drawn(drawn, bottom + _BELOW)
 

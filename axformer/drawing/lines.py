@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from html import escape
 
 from axformer.drawing.marks import CURVES
-from axformer.drawing.scale import Axes, Scale, fitted
+from axformer.drawing.scale import LEFT, Axes, Scale, fitted
 from axformer.drawing.svg import EDGE, WIDTH, Canvas, legend, line_of, words
 from axformer.errors import InputError
 
-_LEFT = 66
 _GAP = 26
 """Space above the plot."""
 _MARGIN = 0.08
@@ -19,6 +18,8 @@ _DASHES = ("", "8 3", "2 3", "10 3 2 3", "5 5", "12 4")
 """Lines differ in dashes as well as in colour."""
 _LEVEL_DASHES = ("9 3", "5 4", "1 4")
 """Of the lines across, three at most."""
+SPOT = 2.0
+"""What lies closer than this, in units, cannot be told apart."""
 
 Point = tuple[float, float]
 
@@ -29,10 +30,11 @@ class Line:
 
     name: str
     points: Sequence[Point]
+    """None where nothing was measured yet; the line keeps its look, and is not drawn."""
 
 
 @dataclass(frozen=True)
-class Lines:
+class LineChart:
     """A picture of lines, six at most."""
 
     name: str
@@ -52,9 +54,11 @@ class Lines:
     """How values are written."""
     height: float = 190
     """Of the plot."""
+    is_stepped: bool = False
+    """Whether each value holds until the next point, which then has no mark of its own."""
 
 
-def lines_chart(chart: Lines, width: int = WIDTH) -> str:
+def lines_chart(chart: LineChart, width: int = WIDTH) -> str:
     """The SVG text of some lines.
 
     Raises:
@@ -65,37 +69,37 @@ def lines_chart(chart: Lines, width: int = WIDTH) -> str:
         raise InputError(
             f"{len(chart.lines)} lines with {len(points)} points: give 1 to {len(CURVES)} lines with points"
         )
-    summary = ". ".join(_told(chart, line) for line in chart.lines)
+    summary = ". ".join(_told(chart, line) for line in chart.lines if line.points)
     canvas = Canvas(chart.name, chart.title, chart.subtitle, summary, width)
     top = canvas.top + _GAP
     axes = _axes(chart, points, top, width)
     signs, height = legend(_signs(chart), top + chart.height + 62, width)
     drawn = [*_frame(chart, axes)]
     for index, line in enumerate(chart.lines):
-        drawn += _drawn(chart, index, line, axes)
+        if line.points:
+            drawn += line_of(_drawn(chart, index, line, axes))
     return canvas.drawn([*drawn, *signs], height)
 
 
-def _told(chart: Lines, line: Line) -> str:
+def _told(chart: LineChart, line: Line) -> str:
     first, last = line.points[0], line.points[-1]
     return f"{line.name}: {first[1]:{chart.form}} at {first[0]:g} to {last[1]:{chart.form}} at {last[0]:g}"
 
 
-def _axes(chart: Lines, points: Sequence[Point], top: float, width: int) -> Axes:
+def _axes(chart: LineChart, points: Sequence[Point], top: float, width: int) -> Axes:
     values = [*(y for _, y in points), *(value for _, value in chart.levels)]
     places = [x for x, _ in points]
-    across = Scale(min(places), max(max(places), min(places) + 1e-9), _LEFT + 8, width - EDGE - 8)
+    across = Scale(min(places), max(max(places), min(places) + 1e-9), LEFT + 8, width - EDGE - 8)
     upright = fitted(values, chart.least_span, _MARGIN, top + chart.height, top)
-    return Axes(across, upright, _LEFT, width - EDGE)
+    return Axes(across, upright, LEFT, width - EDGE)
 
 
-def _frame(chart: Lines, axes: Axes) -> Iterator[str]:
+def _frame(chart: LineChart, axes: Axes) -> Iterator[str]:
     yield from axes.grid(_MOST_TICKS)
     are_counts = all(x == int(x) for line in chart.lines for x, _ in line.points)
-    ticks = axes.across.ticks(2 * _MOST_TICKS)
-    yield from axes.numbers([tick for tick in ticks if not are_counts or tick == int(tick)])
+    yield from axes.numbers(are_counts=are_counts)
     yield axes.name(chart.across)
-    yield words(_LEFT, axes.upright.stop - 8, chart.upright, "faint")
+    yield words(LEFT, axes.upright.stop - 8, chart.upright, "faint")
     for number, (name, value) in enumerate(chart.levels):
         yield axes.level(value, _level_dash(number), name)
 
@@ -104,20 +108,34 @@ def _level_dash(number: int) -> str:
     return f' style="stroke-dasharray:{_LEVEL_DASHES[number]}"'
 
 
-def _drawn(chart: Lines, index: int, line: Line, axes: Axes) -> Iterator[str]:
-    places = [(axes.across.place(x), axes.upright.place(y)) for x, y in line.points]
-    path = "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
-    yield f'<path class="curve-{index}" stroke-dasharray="{_DASHES[index]}" d="M{path}"/>'
-    yield from line_of(
-        f'<circle class="letter-{index}" cx="{x:.1f}" cy="{y:.1f}" r="3.5"><title>'
-        f"{escape(f'{line.name}, {chart.across} {value[0]:g}: {value[1]:{chart.form}}')}</title></circle>"
-        for (x, y), value in zip(places, line.points, strict=True)
-    )
+def _drawn(chart: LineChart, index: int, line: Line, axes: Axes) -> Iterator[str]:
+    look = f'class="curve-{index}" stroke-dasharray="{_DASHES[index]}"'
+    if chart.is_stepped:
+        yield f'<path {look} d="{steps(line.points, axes)}"><title>{escape(_told(chart, line))}</title></path>'
+        return
+    places = [axes.place(*point) for point in line.points]
+    yield f'<path {look} d="M{"L".join(f"{x:.1f} {y:.1f}" for x, y in places)}"/>'
+    for (x, y), value in zip(places, line.points, strict=True):
+        told = f"{line.name}, {chart.across} {value[0]:g}: {value[1]:{chart.form}}"
+        yield f'<circle class="letter-{index}" cx="{x:.1f}" cy="{y:.1f}" r="3.5"><title>{escape(told)}</title></circle>'
 
 
-def _signs(chart: Lines) -> Iterator[tuple[str, str]]:
+def steps(points: Sequence[Point], axes: Axes) -> str:
+    """The path of a line that stays at a value until the next point; at least one."""
+    at_spot = {round(x / SPOT): (x, y) for x, y in (axes.place(*point) for point in points)}
+    (start, height), *others = at_spot.values()
+    path = [f"M{start:.1f} {height:.1f}"]
+    for x, y in others:
+        path.append(f"H{x:.1f}" if y == height else f"H{x:.1f}V{y:.1f}")
+        height = y
+    return "".join(path)
+
+
+def _signs(chart: LineChart) -> Iterator[tuple[str, str]]:
+    mark = "" if chart.is_stepped else '<circle class="letter-{0}" r="3.5"/>'
     for index, line in enumerate(chart.lines):
-        dash = f'stroke-dasharray="{_DASHES[index]}"'
-        yield f'<path class="curve-{index}" {dash} d="M-11 0h22"/><circle class="letter-{index}" r="3.5"/>', line.name
+        if line.points:
+            path = f'<path class="curve-{index}" stroke-dasharray="{_DASHES[index]}" d="M-11 0h22"/>'
+            yield path + mark.format(index), line.name
     for number, (name, value) in enumerate(chart.levels):
         yield f'<path class="base"{_level_dash(number)} d="M-11 0h22"/>', f"{name} ({value:{chart.form}})"

@@ -25,14 +25,7 @@ ACCENT = Colour("#4a55d6", "#929bff")
 SOFT = Colour("#5a6170", "#9ba3b2")
 KEPT = Colour("#7d87a0", "#7681a0")
 UNTRIED = Colour("#e7e9ee", "#262a33")
-CURVES = (
-    ACCENT,
-    OPEN,
-    GOOD,
-    Colour("#c02b7a", "#f27bb9"),
-    Colour("#0b7c94", "#4cc3dc"),
-    Colour("#6b4a2f", "#c9a27f"),
-)
+CURVES = (ACCENT, OPEN, GOOD, Colour("#c02b7a", "#f27bb9"), Colour("#0b7c94", "#4cc3dc"), Colour("#6b4a2f", "#c9a27f"))
 """Colours of jobs side by side; more could not be distinguished."""
 
 
@@ -59,7 +52,7 @@ LINES = {"least": "least so far", "base": "untouched model"}
 """Lines of the chart and their meanings."""
 
 
-class Tried(Protocol):
+class DrawnTrial(Protocol):
     """The fields of a trial that a picture needs: a record of a trace, or a database row with the same names."""
 
     @property
@@ -95,12 +88,12 @@ class Tried(Protocol):
         """A ``Verdict``."""
 
 
-def kind_of(trial: Tried) -> str:
+def kind_of(trial: DrawnTrial) -> str:
     """Which of ``MARKS`` a trial has, or ``base``."""
     return "bound" if trial.loss_is_bound and trial.verdict == Verdict.REJECT else str(trial.verdict)
 
 
-def measured(trial: Tried) -> str:
+def measured(trial: DrawnTrial) -> str:
     """The measurements of a trial in words."""
     loss = f"loss {'at least ' if trial.loss_is_bound else ''}{trial.loss:.4f}"
     helped = "" if trial.helped is None else f", helped {trial.helped:,} of {trial.samples:,}"

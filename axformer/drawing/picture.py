@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from axformer.drawing.fates import FATES, DrawnPart, Fates, planned
-from axformer.drawing.marks import Tried
+from axformer.drawing.marks import DrawnTrial
 from axformer.drawing.svg import EDGE, WIDTH, Canvas, legend, line_of, notes, words
 from axformer.plan.elements import Dimensions, attention, ffn, label_of
 from axformer.plan.plan import LayerPlan, Plan
@@ -62,7 +62,7 @@ class _Columns:
         return self.attention + self.strip + self._side + self.square
 
 
-def picture(plan: Plan, dimensions: Dimensions, trials: Sequence[Tried] | None = None, width: int = WIDTH) -> str:
+def picture(plan: Plan, dimensions: Dimensions, trials: Sequence[DrawnTrial] | None = None, width: int = WIDTH) -> str:
     """The SVG text of a plan for a model with these dimensions, the last layer on top as in the paper.
 
     Args:

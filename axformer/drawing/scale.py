@@ -1,12 +1,18 @@
 """The axes of a plot: the positions of values, and round values for labels."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
 from axformer.drawing.svg import words
 
+LEFT = 66
+"""Where plots begin."""
+_TICK_ROOM = 60
+"""Least distance between two numbers below a plot, in units."""
+_CLOSE = 14
+"""Numbers beside a plot closer than this to another label are left out."""
 _STEPS = (1, 2, 2.5, 5, 10)
 """Possible steps between round values, times a power of ten."""
 
@@ -69,16 +75,19 @@ class Axes:
     left: float
     right: float
 
-    def grid(self, most: int) -> Iterator[str]:
-        """Lines at round values of the vertical axis, with their numbers."""
+    def grid(self, most: int, unlabelled: Collection[float] = ()) -> Iterator[str]:
+        """Lines at round values of the vertical axis, with their numbers except near some positions."""
         ticks = self.upright.ticks(most)
         for tick, label in zip(ticks, labels(ticks), strict=True):
             place = self.upright.place(tick)
             yield f'<path class="grid" d="M{self.left:g} {place:.1f}H{self.right:g}"/>'
-            yield words(self.left - 6, round(place + 4, 1), label, "faint", "end")
+            if all(abs(place - other) > _CLOSE for other in unlabelled):
+                yield words(self.left - 6, round(place + 4, 1), label, "faint", "end")
 
-    def numbers(self, ticks: list[float], unit: str = "") -> Iterator[str]:
-        """Numbers below the plot."""
+    def numbers(self, unit: str = "", *, are_counts: bool = False) -> Iterator[str]:
+        """Numbers below the plot, as many as there is room for; whole ones if they count something."""
+        ticks = self.across.ticks(max(2, int((self.right - self.left) / _TICK_ROOM)))
+        ticks = [tick for tick in ticks if not are_counts or tick == int(tick)]
         for tick, label in zip(ticks, labels(ticks), strict=True):
             place = round(self.across.place(tick), 1)
             yield words(place, self.upright.start + 18, f"{label}{unit}", "faint", "middle")
@@ -91,3 +100,7 @@ class Axes:
         """A line across at a value, such as that of the untouched model."""
         path = f'<path class="base"{look} d="M{self.left:g} {self.upright.place(value):.1f}H{self.right:g}"'
         return f"{path}><title>{escape(title)}</title></path>" if title else f"{path}/>"
+
+    def place(self, x: float, y: float) -> tuple[float, float]:
+        """The position of a point."""
+        return self.across.place(x), self.upright.place(y)

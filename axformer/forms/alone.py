@@ -9,41 +9,73 @@ import json
 import runpy
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
+from torch import Tensor
 
 TEXTS = "texts of the tokenizer"
 
 
 def main(auto_class: str) -> None:
-    """Compute the inputs, and write all output tensors and the tokenizer's texts of the inputs."""
+    """Answer a request with the model of an Auto class."""
+    auto = getattr(transformers, auto_class)
+    peak_bytes = runpy.run_path(str(Path(__file__).with_name("memory.py")))["peak_bytes"]
+
+    def prepare(directory: str) -> None:
+        config = transformers.AutoConfig.from_pretrained(directory, local_files_only=True)
+        auto._model_mapping[type(config)]  # imports its class
+
+    def load(directory: str, device: str) -> Any:
+        return auto.from_pretrained(directory, local_files_only=True).to(device).eval()
+
+    answer(load, peak_bytes, prepare)
+    if any(name.partition(".")[0] == "axformer" for name in sys.modules):
+        raise SystemExit("axformer was imported")
+
+
+def answer(
+    load: Callable[[str, str], Any], peak_bytes: Callable[[], int], prepare: Callable[[str], None] | None = None
+) -> None:
+    """Read the request, compute its inputs, and write all output tensors and the tokenizer's texts of the inputs.
+
+    Args:
+        load: loads the model from a directory onto a device.
+        peak_bytes: tells the peak memory of this process.
+        prepare: what happens before time and memory are measured.
+    """
     line = sys.stdin.readline()
     if not line:
         return  # the parent process has no request
-    directory, device, inputs, outputs = json.loads(line)
-    peak_bytes = runpy.run_path(str(Path(__file__).with_name("memory.py")))["peak_bytes"]
-    auto = getattr(transformers, auto_class)
-    auto._model_mapping[
-        type(transformers.AutoConfig.from_pretrained(directory, local_files_only=True))
-    ]  # imports its class
+    directory, device, asked, answered = json.loads(line)
+    if prepare is not None:
+        prepare(directory)
     idle, start = peak_bytes(), time.perf_counter()
-    model = auto.from_pretrained(directory, local_files_only=True).to(device).eval()
+    model = load(directory, device)
     seconds = time.perf_counter() - start
-    asked = load_file(inputs, device=device)
-    with torch.inference_mode():
-        found = model(**asked)
+    inputs = load_file(asked, device=device)
+    found = outputs_of(model, inputs)
     figures = {"load_seconds": seconds, "idle_bytes": idle, "peak_bytes": peak_bytes()}
-    answer = {name: values.contiguous().cpu() for name, values in found.items() if isinstance(values, torch.Tensor)}
     tokenizer = transformers.AutoTokenizer.from_pretrained(directory, local_files_only=True)
-    texts = tokenizer.batch_decode(asked["input_ids"].flatten(0, -2))
-    answer[TEXTS] = torch.tensor(list("\n".join(texts).encode()), dtype=torch.uint8)
-    if any(name.partition(".")[0] == "axformer" for name in sys.modules):
-        raise SystemExit("axformer was imported")
-    save_file(answer, outputs)
+    save_file(found | {TEXTS: texts_of(tokenizer, inputs)}, answered)
     sys.stdout.write(f"\n{json.dumps(figures)}\n")
+
+
+def outputs_of(model: Any, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
+    """All output tensors of a model, on the CPU."""
+    with torch.inference_mode():
+        outputs = model(**inputs)
+    return {name: values.contiguous().cpu() for name, values in outputs.items() if isinstance(values, Tensor)}
+
+
+def texts_of(tokenizer: Any, inputs: dict[str, Tensor]) -> Tensor:
+    """The token ids decoded by a tokenizer, as the bytes of one text."""
+    texts = tokenizer.batch_decode(inputs["input_ids"].flatten(0, -2))
+    return torch.tensor(list("\n".join(texts).encode()), dtype=torch.uint8)
 
 
 if __name__ == "__main__":

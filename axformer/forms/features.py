@@ -179,7 +179,10 @@ def load_features(path: str | Path, *, onnx: bool = False) -> Features:
     try:
         tokenizer = AutoTokenizer.from_pretrained(directory / ENCODER, local_files_only=True)
         tokenizer.padding_side = facts.padding_side
-        encoder = load_encoder(directory, facts)
+        base_class = architecture_of(facts.model_type).base_class
+        encoder = base_class.from_pretrained(
+            directory / ENCODER, local_files_only=True, use_safetensors=True, **unpooled(base_class)
+        )
         stored = load_file(directory / CLASSIFIER_FILE)
         model: Any = FeatureModel(encoder, facts, stored["weight"], stored["bias"]).eval()
     except InputError:
@@ -204,15 +207,7 @@ def read_features(directory: Path) -> FeaturesFile:
         raise ArtifactError(f"'{path}' is not of a feature model: {first_line(error)}") from None
 
 
-def load_encoder(directory: Path, facts: FeaturesFile) -> Any:
-    """Load the encoder of a feature model without a pooler, which nothing reads."""
-    base_class = architecture_of(facts.model_type).base_class
-    return base_class.from_pretrained(
-        directory / ENCODER, local_files_only=True, use_safetensors=True, **unpooled(base_class)
-    )
-
-
 def unpooled(base_class: Any) -> dict[str, bool]:
-    """Arguments that make a base model without a pooler, if its class has one."""
+    """Arguments that make a base model without a pooler, which nothing reads, if its class has one."""
     takes = inspect.signature(base_class.__init__).parameters
     return {"add_pooling_layer": False} if "add_pooling_layer" in takes else {}

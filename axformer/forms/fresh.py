@@ -35,7 +35,7 @@ class Fresh:
     outputs: dict[str, Tensor]
     """All output tensors for that batch, on the CPU."""
     texts: Tensor
-    """The batch's token ids decoded by the saved tokenizer, see :func:`axformer.forms.answering.texts_of`."""
+    """The batch's token ids decoded by the saved tokenizer, see :func:`axformer.forms.alone.texts_of`."""
 
 
 def in_package(name: str) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import logging
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from axformer.data.batches import assemble
 from axformer.data.encoding import Encoded
 from axformer.errors import FormError, first_line
 from axformer.forms.facts import facts_of
-from axformer.forms.packages import needed
 
 GRAPH_FILE = "model.onnx"
 WEIGHTS_FILE = "model.onnx.data"
@@ -56,6 +56,21 @@ def write_onnx(model: Any, tokenizer: Any, encoded: Encoded, directory: Path) ->
     directory.mkdir(parents=True, exist_ok=True)
     program.save(directory / GRAPH_FILE)
     facts_of(model, tokenizer, encoded.padding, inputs, outputs).write(directory)
+
+
+def needed(name: str) -> Any:
+    """Import a module of the extra ``onnx``.
+
+    Raises:
+        FormError: the module's package is not installed.
+    """
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise FormError(
+            f"ONNX files need the package {name.partition('.')[0]}, which does not load ({error}); "
+            "pip install 'axformer[onnx]'"
+        ) from None
 
 
 class _Function(nn.Module):

@@ -13,8 +13,7 @@ import numpy as np
 
 from axformer.errors import ArtifactError, FormError, first_line
 from axformer.forms.facts import read_facts
-from axformer.forms.onnx import GRAPH_FILE, WEIGHTS_FILE
-from axformer.forms.packages import needed
+from axformer.forms.onnx import GRAPH_FILE, WEIGHTS_FILE, needed
 
 LARGEST = 127
 """The largest magnitude of symmetric 8-bit integers."""

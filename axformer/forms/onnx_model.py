@@ -9,8 +9,7 @@ from transformers.utils.generic import ModelOutput
 
 from axformer.errors import ArtifactError, first_line
 from axformer.forms.facts import read_facts
-from axformer.forms.onnx import GRAPH_FILE
-from axformer.forms.packages import needed
+from axformer.forms.onnx import GRAPH_FILE, needed
 
 
 class OnnxModel:

@@ -9,7 +9,7 @@ from torch import Tensor
 from axformer.data.batches import assemble
 from axformer.data.encoding import Encoded
 from axformer.errors import ArtifactError
-from axformer.forms.answering import outputs_of, texts_of
+from axformer.forms.alone import outputs_of, texts_of
 from axformer.forms.fresh import Fresh, FreshPython
 from axformer.forms.kinds import Kind
 from axformer.model.number_format import name_of
@@ -25,14 +25,7 @@ for each token."""
 
 
 def self_check(
-    model: Any,
-    tokenizer: Any,
-    encoded: Encoded,
-    kind: Kind,
-    directory: Path,
-    python: FreshPython,
-    *,
-    pooled: bool,
+    model: Any, tokenizer: Any, encoded: Encoded, kind: Kind, directory: Path, python: FreshPython, *, pooled: bool
 ) -> Fresh:
     """Check that a saved form computes the same as the model in memory, at the same precision and within the form's tolerance.
 
@@ -81,11 +74,7 @@ def check_inputs(encoded: Encoded, tokenizer: Any, device: str) -> dict[str, Ten
 
 
 def _check_numbers(expected: dict[str, Tensor]) -> None:
-    """Refuse a model that fails at its own precision. Some models that were trained in another format overflow in float16.
-
-    Raises:
-        ArtifactError: some logits are not numbers.
-    """
+    """Refuse a model that fails at its own precision. Some models that were trained in another format overflow in float16."""
     for name, values in expected.items():
         if name.endswith("logits") and values.isnan().any():
             raise ArtifactError(

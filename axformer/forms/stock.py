@@ -6,13 +6,15 @@ layers, or cuts all layers alike. Its weights are those of the compact form unde
 
 from collections.abc import Sequence
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
-from transformers import PreTrainedConfig
+import transformers
+from transformers import AutoConfig, PreTrainedConfig
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 from axformer.architectures.base import Architecture
-from axformer.errors import FormError
+from axformer.errors import ArtifactError, FormError
 from axformer.model.compact import NOT_OF_THE_FAMILY, stock_attention
 from axformer.plan.plan import LayerPlan, Plan
 
@@ -38,6 +40,23 @@ def stock(model: Any, family: Any, architecture: Architecture, plan: Plan) -> An
     if model.can_generate():
         ordinary.generation_config = deepcopy(model.generation_config)
     return ordinary
+
+
+def load(directory: Path, device: str) -> Any:
+    """Load an ordinary checkpoint without the model classes of this package, in its own number format and in evaluation mode.
+
+    Raises:
+        ArtifactError: the configuration names no model class of transformers.
+    """
+    config = AutoConfig.from_pretrained(directory, local_files_only=True)
+    names = config.architectures or []
+    found = next((name for name in names if hasattr(transformers, name)), None)
+    if found is None:
+        raise ArtifactError(f"'{directory}' names no model class of transformers ({', '.join(names) or 'none at all'})")
+    model = getattr(transformers, found).from_pretrained(
+        directory, config=config, dtype="auto", local_files_only=True, use_safetensors=True
+    )
+    return model.to(device).eval()
 
 
 def _config(model: Any, architecture: Architecture, plan: Plan) -> PreTrainedConfig:

@@ -84,7 +84,7 @@ class Ground:
 
 
 class Method:
-    """A pruning method. Its config class describes it (:class:`axformer.config.about.About`) and checks its knobs."""
+    """A pruning method. Its config class describes it (:class:`axformer.config.common.About`) and checks its knobs."""
 
     fits: ClassVar[type[Fits]] = Refits
     """What fits the weights that its plans leave, where the knobs ask for that."""

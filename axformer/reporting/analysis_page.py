@@ -13,16 +13,8 @@ from axformer.drawing.sheet import SHEET
 from axformer.drawing.svg import inline
 from axformer.reporting import analysis_pictures as pictures
 from axformer.reporting.rendering import render
-from axformer.reporting.table import Table
-from axformer.wire.analysis import (
-    Advice,
-    Analysis,
-    Chosen,
-    ClustersReport,
-    DriftReport,
-    FeaturesReport,
-    LayersReport,
-)
+from axformer.reporting.table import Table, made_with
+from axformer.wire.analysis import Advice, Analysis, Chosen, ClustersReport, DriftReport, FeaturesReport, LayersReport
 
 ANALYSIS_PAGE = "analysis.html"
 """File name of the page."""
@@ -173,9 +165,5 @@ def _data(analysis: Analysis) -> Table:
 
 
 def _environment(analysis: Analysis) -> Table:
-    figures = {
-        **{name: "unknown" if value is None else str(value) for name, value in analysis.environment.items()},
-        "seed": str(analysis.seed),
-        "most memory": f"{analysis.peak_bytes / 1e6:,.0f} MB",
-    }
-    return Table(["made with", "which"], [[name, value] for name, value in figures.items()])
+    memory = f"{analysis.peak_bytes / 1e6:,.0f} MB"
+    return made_with(analysis.environment, {"seed": str(analysis.seed), "most memory": memory})

@@ -2,7 +2,8 @@
 
 import inspect
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -76,7 +77,7 @@ def bench(result: Path, base: str | None, data: DataSource | None, device: str, 
     compact = _for(rows, compact_checkpoint(result, device))
     plan = read_plan_file(result)
     untouched = None if base is None else _for(rows, _untouched(base, plan, compact, device))
-    prepared = None if rows is None else _prepared(rows, plan, compact)
+    prepared = None if rows is None else prepare(rows, compact, reading_config(plan.config))
     encoded = made_up(compact) if prepared is None else prepared.samples.encoded
     forms = _forms(result, compact, encoded, device)
     base_cells, cells = _speed(compact, untouched, forms, encoded, prepared, effort)
@@ -104,7 +105,9 @@ def compact_checkpoint(result: Path, device: str) -> Checkpoint:
     directory = result / kind.directory
     if not directory.is_dir():
         raise InputError(f"'{result}' holds no result: it has no {kind.directory}/; give a directory that a pass wrote")
-    model, tokenizer = _load(result, kind, device), _tokenizer(result, directory)
+    model = _load(result, kind, device)
+    with _loading(result, "tokenizer"):
+        tokenizer = AutoTokenizer.from_pretrained(directory, local_files_only=True, trust_remote_code=False)
     architecture = architecture_of(model.config.model_type.removeprefix(MODEL_TYPE_PREFIX))
     head = next(head for head in architecture.heads if isinstance(model, head.model_class))
     return Checkpoint(
@@ -159,11 +162,6 @@ def _for(rows: Rows | None, checkpoint: Checkpoint) -> Checkpoint:
     return checkpoint if rows is None else checkpoint.for_rows(rows)
 
 
-def _prepared(rows: Rows, plan: PlanFile, compact: Checkpoint) -> DataSet:
-    """Tokenize the data, cut at the length that the pass used."""
-    return prepare(rows, compact, reading_config(plan.config))
-
-
 def _forms(result: Path, compact: Checkpoint, encoded: Encoded, device: str) -> list[Form]:
     forms = []
     for kind in KINDS.values():
@@ -181,20 +179,17 @@ def _base(untouched: Checkpoint, encoded: Encoded) -> Form:
 
 
 def _load(result: Path, kind: Kind, device: str) -> Any:
-    try:
+    with _loading(result, f"form '{kind.name}'"):
         return kind.load(result / kind.directory, device)
-    except Exception as error:  # noqa: BLE001 - every runtime has its own errors, and all concern this form
-        raise InputError(
-            f"result '{result}': its form '{kind.name}' does not load: {first_line(error)}; make or fetch the result again"
-        ) from None
 
 
-def _tokenizer(result: Path, directory: Path) -> Any:
+@contextmanager
+def _loading(result: Path, what: str) -> Iterator[None]:
     try:
-        return AutoTokenizer.from_pretrained(directory, local_files_only=True, trust_remote_code=False)
-    except Exception as error:  # noqa: BLE001 - transformers raises many kinds
+        yield
+    except Exception as error:  # noqa: BLE001 - every runtime has its own errors, and all concern this part
         raise InputError(
-            f"result '{result}': its tokenizer does not load: {first_line(error)}; make or fetch the result again"
+            f"result '{result}': its {what} does not load: {first_line(error)}; make or fetch the result again"
         ) from None
 
 

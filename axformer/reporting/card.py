@@ -19,7 +19,7 @@ from axformer.scores.confidence import CONFIDENCE
 from axformer.wire.metrics import LOWER_IS_BETTER, first_metric
 from axformer.wire.report import Report
 from axformer.wire.run import IN_MEMORY, Run, command
-from axformer.wire.verdicts import Judgement
+from axformer.wire.verdicts import FindingVerdict
 
 CARD = "README.md"
 PAPER = "Nagarajan et al., AxFormer, 2022, Algorithm 1"
@@ -67,10 +67,10 @@ def shown(report: Report, plan: Plan, dimensions: Dimensions, loading: Loading) 
         "report": report,
         "title": _title(report),
         "name": name_of_model(report),
-        "made": " ".join([_made(report), *_of_new_head(report)]),
+        "made": _made(report),
         "by_layer": by_layer(plan, dimensions) if len(report.removed) > MOST_NAMED else None,
         "finding": report.finding,
-        "is_bad": report.finding.verdict in (Judgement.NO_RELIABLE_GAIN, Judgement.LOSS),
+        "is_bad": report.finding.verdict in (FindingVerdict.NO_RELIABLE_GAIN, FindingVerdict.LOSS),
         "certificate": report.certificate,
         "deployables": deployables(report.model_dump(mode="json")),
         "first_look": first_look_of(report),
@@ -93,16 +93,13 @@ def shown(report: Report, plan: Plan, dimensions: Dimensions, loading: Loading) 
 
 
 def _made(report: Report) -> str:
-    """How the model was made from the untouched one."""
+    """How the model was made from the untouched one, and how a base model came to its head."""
     is_unchanged = not report.removed and not report.hard_attention and report.finetune is None
     if is_unchanged:
-        return passage("made_unchanged")
-    return passage_from(config_class(report.config).about.made, report=report, paper=PAPER)
-
-
-def _of_new_head(report: Report) -> list[str]:
-    """How a base model came to its head; empty for a fine-tuned checkpoint."""
-    return [] if report.head is None else [passage("headed", report.head)]
+        made = passage("made_unchanged")
+    else:
+        made = passage_from(config_class(report.config).about.made, report=report, paper=PAPER)
+    return made if report.head is None else f"{made} {passage('headed', report.head)}"
 
 
 def _title(report: Report) -> str:
@@ -154,15 +151,11 @@ def _path(report: Report) -> str | None:
     metric = "" if report.base.confirming is None else first_metric(report.base.confirming).replace("_", " ")
     method = config_class(report.config)
     best = _best_seen(report) if method.about.reports_best else None
-    is_trained = method.trains_path(report.config) and _has_train(report)
+    has_train = report.finetune is not None or "train" in report.names  # it trains nothing where nothing was removed
+    is_trained = method.trains_path(report.config) and has_train
     is_otherwise = is_trained or report.config.get("polish")
     other = method.applied_otherwise(report.config, has_new_head=report.head is not None) if is_otherwise else None
     return passage("path", report, confirming, metric, report.certificate, limit_of(report), best, is_trained, other)
-
-
-def _has_train(report: Report) -> bool:
-    """Whether a run had training data, which trains nothing where nothing was removed."""
-    return report.finetune is not None or "train" in report.names
 
 
 def _best_seen(report: Report) -> tuple[str, float, int] | None:

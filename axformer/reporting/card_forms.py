@@ -5,14 +5,13 @@ from dataclasses import dataclass
 
 from axformer.architectures.heads import Head
 from axformer.forms.kinds import BASE, COMPACT, KINDS, ONNX, ONNX_INT8, STOCK, ZEROED
+from axformer.reporting.deploy_table import MANY
 from axformer.reporting.rendering import passage
 from axformer.reporting.table import UNKNOWN, Table, number
 from axformer.tasks.base import Task
 from axformer.wire.metrics import first_metric
 from axformer.wire.report import FormReport, Report, SpeedCell
 
-_MANY = 32
-"""The batch whose throughput the card shows."""
 _TITLES = {
     STOCK: "Stock, without this package",
     COMPACT: "Compact",
@@ -82,7 +81,7 @@ def loading_forms(report: Report, loading: Loading) -> list[LoadingForm]:
 
 
 def _row(form: FormReport, metric: str) -> list[str]:
-    one, many = own_cell(form.speed, 1), own_cell(form.speed, _MANY)
+    one, many = own_cell(form.speed, 1), own_cell(form.speed, MANY)
     scores = dict.fromkeys(("loss", metric))
     return [
         "before the pass" if form.name == BASE.name else form.name,
@@ -104,7 +103,7 @@ def own_cell(cells: Iterable[SpeedCell], batch: int) -> SpeedCell | None:
 def forms_legend(report: Report) -> str:
     """How the figures of the table were measured."""
     one = own_cell(report.base_form.speed, 1)
-    return passage("forms", None if one is None else one.repeats, _MANY, report.one_position_ms is not None)
+    return passage("forms", None if one is None else one.repeats, MANY, report.one_position_ms is not None)
 
 
 def _memory(form: FormReport) -> str:

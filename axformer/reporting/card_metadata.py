@@ -13,12 +13,7 @@ from axformer.wire.report import Report
 
 _HUB = "hf://"
 _HUB_DATA = "hf://datasets/"
-_METRICS = {
-    "f1_macro": "f1",
-    "f1_micro": "f1",
-    "pearson": "pearsonr",
-    "spearman": "spearmanr",
-}
+_METRICS = {"f1_macro": "f1", "f1_micro": "f1", "pearson": "pearsonr", "spearman": "spearmanr"}
 """Hubs' names of metrics, where they differ from ours."""
 _SUFFIX = re.compile(r"\.(tar\.gz|tgz|tar|zip|jsonl|json|csv|tsv|parquet)(\.gz)?$")
 _ODD = re.compile(r"[^\w .,:/@+=()-]")

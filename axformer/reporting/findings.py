@@ -8,16 +8,16 @@ from axformer.scores.confidence import CONFIDENCE
 from axformer.scores.within_points import is_share_right, is_within
 from axformer.wire.metrics import LOWER_IS_BETTER, first_metric
 from axformer.wire.report import Comparison, Difference, Report, Scores
-from axformer.wire.verdicts import Finding, Judgement
+from axformer.wire.verdicts import Finding, FindingVerdict
 
 _PLACES: dict[Literal["test", "confirming"], str] = {"test": "held-out data", "confirming": "the rows that confirmed"}
 """Data that did not decide, the less biased first."""
 _HEADS = {
-    Judgement.GAIN: "Better",
-    Judgement.NO_RELIABLE_GAIN: "No reliable difference",
-    Judgement.WITHIN_LIMIT: "Within your limit",
-    Judgement.AT_A_COST: "At a cost",
-    Judgement.LOSS: "Worse",
+    FindingVerdict.GAIN: "Better",
+    FindingVerdict.NO_RELIABLE_GAIN: "No reliable difference",
+    FindingVerdict.WITHIN_LIMIT: "Within your limit",
+    FindingVerdict.AT_A_COST: "At a cost",
+    FindingVerdict.LOSS: "Worse",
 }
 _WORSE_ANSWERS = "Worse answers"
 _ROUNDING = 1e-5
@@ -76,7 +76,7 @@ def finding_of(
             return found if points is None else _within(found, where, points, of_data)
     return Finding(
         data=None,
-        verdict=Judgement.NOT_MEASURED,
+        verdict=FindingVerdict.NOT_MEASURED,
         sentence=passage("not_measured"),
         advice=passage("optimism", OPTIMISM),
         answers="",
@@ -95,7 +95,7 @@ def _measured(
 ) -> Finding:
     change = comparison.differences["loss"]
     verdict, is_rounding = judged(task, before, comparison), _is_rounding(before, change)
-    head = _WORSE_ANSWERS if verdict is Judgement.LOSS and change.interval[0] <= 0 else _HEADS[verdict]
+    head = _WORSE_ANSWERS if verdict is FindingVerdict.LOSS and change.interval[0] <= 0 else _HEADS[verdict]
     return Finding(
         data=data,
         verdict=verdict,
@@ -107,7 +107,7 @@ def _measured(
 
 def _at_a_cost(found: Finding, place: str, comparison: Comparison) -> Finding:
     """The finding where a size or a speed was asked for: worse beyond noise is its price, and no failure."""
-    verdict = Judgement.AT_A_COST if found.verdict is Judgement.LOSS else found.verdict
+    verdict = FindingVerdict.AT_A_COST if found.verdict is FindingVerdict.LOSS else found.verdict
     advice = passage("advice", verdict, False, found.data == "confirming")
     return found.model_copy(update={"verdict": verdict, "sentence": _cost(place, comparison), "advice": advice})
 
@@ -123,7 +123,7 @@ def _cost(place: str, comparison: Comparison) -> str:
 
 def _within(found: Finding, place: str, points: float, comparison: Comparison) -> Finding:
     """The finding in the light of what was allowed: a loss within the limit is what was wished for."""
-    if found.verdict is not Judgement.LOSS:
+    if found.verdict is not FindingVerdict.LOSS:
         return found
     metric = first_metric(comparison.differences)
     fall = comparison.differences[metric].value * (1 if metric in LOWER_IS_BETTER else -1)
@@ -131,7 +131,7 @@ def _within(found: Finding, place: str, points: float, comparison: Comparison) -
         return found
     return found.model_copy(
         update={
-            "verdict": Judgement.WITHIN_LIMIT,
+            "verdict": FindingVerdict.WITHIN_LIMIT,
             "sentence": passage(
                 "within_limit",
                 metric.replace("_", " "),
@@ -140,12 +140,12 @@ def _within(found: Finding, place: str, points: float, comparison: Comparison) -
                 points,
                 comparison.differences["loss"].value,
             ),
-            "advice": passage("advice", Judgement.WITHIN_LIMIT, False, found.data == "confirming"),
+            "advice": passage("advice", FindingVerdict.WITHIN_LIMIT, False, found.data == "confirming"),
         }
     )
 
 
-def judged(task: str, before: float, comparison: Comparison) -> Judgement:
+def judged(task: str, before: float, comparison: Comparison) -> FindingVerdict:
     """The verdict on a comparison, given the untouched model's loss.
 
     Only a lower loss counts as a gain, since the loss is what a pass lowers. Both a higher loss and worse answers count as a
@@ -155,10 +155,10 @@ def judged(task: str, before: float, comparison: Comparison) -> Judgement:
     change = comparison.differences["loss"]
     low, high = change.interval
     if _answers_are_worse(comparison) or _metric_that_is_worse(task, comparison):
-        return Judgement.LOSS
+        return FindingVerdict.LOSS
     if low <= 0 <= high or _is_rounding(before, change):
-        return Judgement.NO_RELIABLE_GAIN
-    return Judgement.GAIN if high < 0 else Judgement.LOSS
+        return FindingVerdict.NO_RELIABLE_GAIN
+    return FindingVerdict.GAIN if high < 0 else FindingVerdict.LOSS
 
 
 def _answers_are_worse(comparison: Comparison) -> bool:

@@ -48,26 +48,6 @@ class MeasuredForm:
         return self.known.get(name)
 
 
-@dataclass(frozen=True)
-class FormsMeasured:
-    """The measurements of all forms."""
-
-    in_memory: Measured
-    """The model in memory on the validation data."""
-    base: MeasuredForm
-    forms: Sequence[MeasuredForm | NotMade]
-
-    @property
-    def reports(self) -> list[FormReport]:
-        """The reports of the untouched model and of each form, the one list that everything shows."""
-        made = [one for one in self.forms if isinstance(one, MeasuredForm)]
-        compact = next(one for one in made if one.form.name == COMPACT)
-        return [
-            not_made(one) if isinstance(one, NotMade) else form_report(one, self.base, compact)
-            for one in (self.base, *self.forms)
-        ]
-
-
 def measure_forms(
     checkpoint: Checkpoint,
     model: Any,
@@ -76,7 +56,7 @@ def measure_forms(
     base: Mapping[str, Measured],
     compact: Mapping[str, Measured],
     effort: Effort,
-) -> FormsMeasured:
+) -> tuple[Measured, list[FormReport]]:
     """Measure the forms and the untouched model.
 
     Args:
@@ -87,6 +67,9 @@ def measure_forms(
         base: the untouched model on all of them.
         compact: the model in memory on all but the validation data.
         effort: how long each speed measurement runs.
+
+    Returns:
+        The model in memory on the validation data, and the reports of the untouched model and of each form.
 
     Raises:
         ArtifactError: a form returns a value that is not a finite number.
@@ -105,20 +88,20 @@ def measure_forms(
         known = {"validation": agreement.measured} | (dict(compact) if form.name == COMPACT else {})
         measured[form.name] = MeasuredForm(form, speed, task, sets, known, agreement.difference)
     untouched = Form(BASE.name, checkpoint.model, checkpoint.bytes, None)  # `axformer bench` measures how it loads
-    return FormsMeasured(
-        in_memory,
-        MeasuredForm(untouched, base_cells, task, sets, dict(base)),
-        [measured[form.name] if isinstance(form, Form) else form for form in forms],
-    )
+    first = MeasuredForm(untouched, base_cells, task, sets, dict(base))
+    reports = [
+        FormReport(name=form.name, made=False, reason=form.reason)
+        if isinstance(form, NotMade)
+        else form_report(measured[form.name], first, measured[COMPACT])
+        for form in forms
+    ]
+    return in_memory, [form_report(first, first, measured[COMPACT]), *reports]
 
 
 def _compared(
     checkpoint: Checkpoint, model: Any, made: Sequence[Form], samples: Samples
 ) -> tuple[Measured, dict[str, Agreement]]:
-    """The model in memory, and how each form agrees with it, in the checkpoint's number format.
-
-    For float32, the comparisons that were made with the forms are reused.
-    """
+    """The model in memory, and how each form agrees with it; for float32, the comparisons made with the forms are reused."""
     checked = {form.name: form.checked for form in made if form.checked is not None}
     if checkpoint.dtype is torch.float32 and len(checked) == len(made):
         return checked[COMPACT].expected, {name: check.agreement for name, check in checked.items()}
@@ -154,11 +137,6 @@ def form_report(one: MeasuredForm, base: MeasuredForm | None, compact: MeasuredF
         change=None if validation is None or own is None else compare(own, validation),
         speed=one.speed,
     )
-
-
-def not_made(form: NotMade) -> FormReport:
-    """The report of a form that the model does not have."""
-    return FormReport(name=form.name, made=False, reason=form.reason)
 
 
 def summary(data: DataSet, guess: Guess | None = None) -> DataSummary:

@@ -30,16 +30,7 @@ from axformer.reporting.speed import HEADLINE, QUICK, measure_speed
 from axformer.reporting.workloads import typical
 from axformer.scores.measured import Measured, Sets, as_report, compare, measure, measure_sets, scores_of
 from axformer.wire.data_summary import DataSummary
-from axformer.wire.report import (
-    Comparison,
-    Finetuning,
-    InInt8,
-    Measures,
-    PathPoint,
-    Refitted,
-    Report,
-    Work,
-)
+from axformer.wire.report import Comparison, Finetuning, InInt8, Measures, PathPoint, Refitted, Report, Work
 from axformer.wire.verdicts import Certificate, TargetOutcome
 
 
@@ -125,11 +116,13 @@ def make_report(
     sets = {"validation": validation, **others}
     with computing_in(base, checkpoint.dtype):
         latency = _latency(checkpoint, small, validation.samples)
-        forms = measure_forms(checkpoint, small, outcome.forms, sets, both.base, both.small, QUICK)
-        base_form, *form_reports = forms.reports
-    of_small = {"validation": forms.in_memory, **both.small}
+        in_memory, (base_form, *form_reports) = measure_forms(
+            *(checkpoint, small, outcome.forms, sets, both.base, both.small, QUICK)
+        )
+    of_small = {"validation": in_memory, **both.small}
     of_base = _measures(base, both.base, checkpoint.bytes, targets, targets.full, latency.before)
-    of_pruned = _measures(small, of_small, _bytes_of_compact(outcome.forms), targets, outcome.plan, latency.after)
+    size = next(form.bytes for form in outcome.forms if isinstance(form, Form) and form.name == COMPACT)
+    of_pruned = _measures(small, of_small, size, targets, outcome.plan, latency.after)
     comparison = _comparisons(sets, both.base, of_small)
     summaries = {name: _summary(data, checkpoint, both.doubts.get(name)) for name, data in sets.items()}
     int8 = _in_int8(checkpoint, small, sets) if config.evaluate_in == "int8" else None
@@ -157,7 +150,10 @@ def make_report(
         hard_attention=hard,
         trials=len(outcome.trace),
         seconds=outcome.trace[-1].seconds,
-        path=[_with_latency(point, latency.before) for point in outcome.path],
+        path=[
+            point.model_copy(update={"estimated_latency_ms": latency.before / point.estimated_speedup})
+            for point in outcome.path
+        ],
         work=_work(outcome.trace, config, checkpoint),
         finetune=outcome.finetune,
         refit=outcome.refit,
@@ -220,15 +216,6 @@ def _latency(checkpoint: Checkpoint, small: Any, samples: Samples) -> _Latency:
         before, after, *between = (cells[0] for cells in measure_speed(models, [workload], HEADLINE))
     setting = {"batch": workload.batch, "tokens": round(workload.tokens), "repeats": before.repeats}
     return _Latency(setting, before.p50_ms, between[0].p50_ms if between else None, after.p50_ms)
-
-
-def _with_latency(point: PathPoint, before: float) -> PathPoint:
-    """Add the latency that the operations of a point suggest, given the untouched model's latency."""
-    return point.model_copy(update={"estimated_latency_ms": before / point.estimated_speedup})
-
-
-def _bytes_of_compact(forms: Sequence[Form | NotMade]) -> int:
-    return next(form.bytes for form in forms if isinstance(form, Form) and form.name == COMPACT)
 
 
 def _work(trace: Sequence[Trial], config: RunConfig, checkpoint: Checkpoint) -> Work:

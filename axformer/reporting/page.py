@@ -6,7 +6,6 @@ such as a device name, a reason or an element, goes to the template as text, whi
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from markupsafe import Markup
 
@@ -14,7 +13,7 @@ from axformer.config import defaults_beside
 from axformer.drawing.chart import loss_chart
 from axformer.drawing.curve import path_curve
 from axformer.drawing.heatmap import Heatmap, heatmap
-from axformer.drawing.losses import has_losses, loss_curve
+from axformer.drawing.losses import loss_curve
 from axformer.drawing.picture import picture
 from axformer.drawing.sheet import SHEET
 from axformer.drawing.svg import inline
@@ -28,21 +27,11 @@ from axformer.reporting.card import shown
 from axformer.reporting.card_forms import Loading
 from axformer.reporting.card_tables import sizes_of
 from axformer.reporting.rendering import render
-from axformer.reporting.table import Table
+from axformer.reporting.table import Table, made_with
 from axformer.wire.report import FormReport, Report, SpeedCell
 
 PAGE = "report.html"
 """File name of the page, which lies next to the card."""
-
-
-@dataclass(frozen=True)
-class Headline:
-    """A figure at the top of the page."""
-
-    name: str
-    before: str
-    after: str
-    change: str
 
 
 def report_page(
@@ -78,20 +67,20 @@ def report_page(
 def _losses(report: Report) -> Markup:
     """The curve of the training's losses; empty where there was none."""
     curve = () if report.finetune is None else report.finetune.curve
-    return Markup(inline(loss_curve(curve)) if has_losses(curve) else "")  # noqa: S704 - made of numbers
+    return Markup(inline(loss_curve(curve) or ""))  # noqa: S704 - made of numbers
 
 
-def _headlines(report: Report) -> list[Headline]:
+def _headlines(report: Report) -> list[list[str]]:
+    """Figures at the top of the page: name, before, after and change."""
     base, pruned = report.base, report.pruned
     data = "validation" if base.test is None else "test"
     name = "validation" if base.test is None else "held-out"
     before, after = getattr(base, data), getattr(pruned, data)
     scores = [
-        Headline(f"{name} {key.replace('_', ' ')}", f"{value:.4f}", f"{after[key]:.4f}", f"{after[key] - value:+.4f}")
+        [f"{name} {key.replace('_', ' ')}", f"{value:.4f}", f"{after[key]:.4f}", f"{after[key] - value:+.4f}"]
         for key, value in list(before.items())[:2]
     ]
-    sizes = [Headline(*row) for row in sizes_of(report)]
-    return [*scores, *sizes]
+    return scores + sizes_of(report)
 
 
 def _accepted(trace: Sequence[Trial]) -> Table:
@@ -144,14 +133,13 @@ def _knobs(report: Report) -> Table:
 def _environment(report: Report) -> Table:
     peak, refused = report.work.device_peak_bytes, report.work.refused_by_safeguard
     figures = {
-        **{name: "unknown" if value is None else str(value) for name, value in report.environment.items()},
         "trials decided in": ", ".join(f"{count:,} {name}" for name, count in report.work.trials_by_precision.items()),
         "trials decided early": f"{report.work.decided_early:,}",
         **({} if refused is None else {"trials refused by the safeguard alone": f"{refused:,}"}),
         "most memory": f"{report.work.peak_bytes / 1e6:,.0f} MB",
         **({} if peak is None else {"most memory of the GPU": f"{peak / 1e6:,.0f} MB"}),
     }
-    return Table(["made with", "which"], [[name, value] for name, value in figures.items()])
+    return made_with(report.environment, figures)
 
 
 _WEAKEST = 1e-4

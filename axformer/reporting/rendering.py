@@ -18,7 +18,7 @@ _TEMPLATES = Environment(
     keep_trailing_newline=True,
 )
 _MACROS = '{% from "words.jinja" import trained, condition, helped, fitted_to_whole %}'
-"""What the passages of a method may use (:class:`axformer.config.about.About`)."""
+"""What the passages of a method may use (:class:`axformer.config.common.About`)."""
 _PASSAGES = _TEMPLATES.get_template("words.jinja").module
 
 

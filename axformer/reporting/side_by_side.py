@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from axformer.drawing.forms import FormMark, FormSeries, forms_chart
 from axformer.drawing.svg import WIDTH
 from axformer.errors import InputError
-from axformer.reporting.deploy_table import Deployable, Deployables
+from axformer.reporting.deploy_table import Deployables
 from axformer.wire.metrics import LOWER_IS_BETTER
 
 Named = tuple[str, Deployables]
@@ -44,18 +44,9 @@ def _axis(metric: str, data: str) -> str:
 def _marks(forms: Deployables) -> Iterable[FormMark]:
     for row in forms.rows[1:]:
         if row.times is not None and row.change is not None:
-            yield _mark(row, row.times, row.change, forms.metric)
-
-
-def _mark(row: Deployable, times: float, change: float, metric: str) -> FormMark:
-    return FormMark(row.title, times, _gain(metric, change), _gains(metric, row.interval))
-
-
-def _gains(metric: str, ends: tuple[float, float] | None) -> tuple[float, float] | None:
-    if ends is None:
-        return None
-    one, other = (_gain(metric, end) for end in ends)
-    return min(one, other), max(one, other)
+            low, high = sorted(_gain(forms.metric, end) for end in row.interval or (0.0, 0.0))
+            interval = None if row.interval is None else (low, high)
+            yield FormMark(row.title, row.times, _gain(forms.metric, row.change), interval)
 
 
 def _gain(metric: str, change: float) -> float:

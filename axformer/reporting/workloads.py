@@ -86,7 +86,11 @@ def own_workloads(encoded: Encoded, tokenizer: Any, limits: InputLimits, sizes: 
     """Batches of the data's own rows, for each batch size within the limits; size 1 only if the model takes no padding."""
     sizes = [batch for batch in sizes if batch == 1 or not encoded.padding.alone]
     loads = [Workload(batch, None, _own_batches(encoded, batch, tokenizer)) for batch in sizes]
-    return [load for load in loads if all(limits.allow(load.batch, _longest(inputs)) for inputs in load.batches)]
+    return [
+        load
+        for load in loads
+        if all(limits.allow(load.batch, inputs["input_ids"].shape[-1]) for inputs in load.batches)
+    ]
 
 
 def typical(encoded: Encoded, tokenizer: Any) -> Workload:
@@ -105,10 +109,6 @@ def _own_batches(encoded: Encoded, batch: int, tokenizer: Any) -> list[dict[str,
 def _batch(encoded: Encoded, rows: Sequence[int], tokenizer: Any) -> dict[str, Tensor]:
     chosen = {name: [values[row % len(values)] for row in rows] for name, values in encoded.features.items()}
     return padded(chosen, encoded.choices, tokenizer, encoded.padding)
-
-
-def _longest(inputs: dict[str, Tensor]) -> int:
-    return inputs["input_ids"].shape[-1]
 
 
 def _of_length(encoded: Encoded, length: int) -> Encoded:

@@ -2,8 +2,6 @@
 
 from typing import Any, Literal
 
-from pydantic import Field
-
 from axformer.wire.base import Schema
 from axformer.wire.data_summary import DataSummary
 
@@ -236,7 +234,8 @@ class Analysis(Schema):
     """Time of the whole analysis."""
     peak_bytes: int
     """Most main memory of the process."""
-    environment: dict[str, Any] = Field(description="Versions of software and names of hardware.")
+    environment: dict[str, Any]
+    """Versions of software and names of hardware."""
 
 
 class AnalysisAsked(Schema):

@@ -10,9 +10,17 @@ import json
 import re
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, StringConstraints, ValidationInfo
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    GetCoreSchemaHandler,
+    SecretStr,
+    StringConstraints,
+    ValidationInfo,
+)
 from pydantic_core import CoreSchema
 from pydantic_core.core_schema import (
     ValidatorFunctionWrapHandler,
@@ -21,6 +29,8 @@ from pydantic_core.core_schema import (
 )
 
 Shape = TypeVar("Shape", bound=BaseModel)
+Item = TypeVar("Item")
+Cursor = TypeVar("Cursor", int, str)
 
 _NO_CONTROL_CHARACTERS = r"^[^\x00-\x1f\x7f]*$"  # the database stores no zero bytes, and a log line must stay a line
 _HALVES = re.compile("[\ud800-\udfff]")
@@ -34,6 +44,17 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=NAME_LENGTH, pa
 Uri = Annotated[str, StringConstraints(min_length=1, max_length=URI_LENGTH, pattern=_NO_CONTROL_CHARACTERS)]
 LabelKey = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,62}$")]
 LabelValue = Annotated[str, StringConstraints(max_length=LABEL_LENGTH, pattern=_NO_CONTROL_CHARACTERS)]
+
+
+def printable(most: int) -> AfterValidator:
+    """Checks that a secret has at most so many printable characters of ASCII, as a header allows."""
+
+    def check(token: SecretStr) -> SecretStr:
+        if re.fullmatch(f"[!-~]{{1,{most}}}", token.get_secret_value()) is None:
+            raise ValueError(f"is not a token: at most {most} letters, digits and signs of ASCII, without spaces")
+        return token
+
+    return AfterValidator(check)
 
 
 def storable(value: Any) -> Any:
@@ -71,6 +92,16 @@ class Schema(BaseModel):
     """Base class of everything that is read and written over HTTP."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class PageRead(Schema, Generic[Item, Cursor]):
+    """Some items in order. Ask with ``after=next`` for those that follow, also for those added in the meantime."""
+
+    data: list[Item]
+    has_more: bool
+    """Whether more follow right now."""
+    next: Cursor | None
+    """The ``after`` of the next page; null where nothing has been seen yet."""
 
 
 _CLIENT = object()

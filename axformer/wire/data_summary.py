@@ -1,34 +1,26 @@
 """What a report says of a data set."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from axformer.wire.base import Schema
 
 
-class DataSummary(BaseModel):
+class DataSummary(Schema):
     """One data set that was used."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     rows: int
-    cut: int = Field(description="Number of rows that were cut at max_length.")
-    sha256: str = Field(description="Digest of the columns that a task may read.")
-    labels_as: str | None = Field(
-        default=None,
-        description="How the column of labels was read, from its first row to its last; null where there was nothing to "
-        "decide, of training data, and in reports of earlier versions.",
-    )
-    shares: dict[str, float] | None = Field(
-        default=None,
-        description="How often each class is the right one, the most frequent first, 100 at most; null where answers are no "
-        "classes, of training data, and in reports of earlier versions.",
-    )
-    doubt: str | None = Field(
-        default=None,
-        description="Why figures on held-out data or confirming rows say nothing of new rows: labels seem to count the classes "
-        "in another order than the model, or rows are also among those that the result was made with. Null where nothing "
-        "speaks against them, of other data, and in reports of earlier versions.",
-    )
-    guess: dict[str, float] | None = Field(
-        default=None,
-        description="What guessing gets: its mean `loss`, and the `accuracy` of the most frequent answer where there is one; "
-        "null of training data and in reports of earlier versions.",
-    )
+    cut: int
+    """Number of rows that were cut at max_length."""
+    sha256: str
+    """Digest of the columns that a task may read."""
+    labels_as: str | None = None
+    """How the column of labels was read, from its first row to its last; null where there was nothing to decide, of training
+    data, and in reports of earlier versions."""
+    shares: dict[str, float] | None = None
+    """How often each class is the right one, the most frequent first, 100 at most; null where answers are no classes, of
+    training data, and in reports of earlier versions."""
+    doubt: str | None = None
+    """Why figures on held-out data or confirming rows say nothing of new rows: labels seem to count the classes in another
+    order than the model, or rows are also among those that the result was made with. Null where nothing speaks against them, of
+    other data, and in reports of earlier versions."""
+    guess: dict[str, float] | None = None
+    """What guessing gets: its mean `loss`, and the `accuracy` of the most frequent answer where there is one; null of training
+    data and in reports of earlier versions."""

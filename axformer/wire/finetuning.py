@@ -4,11 +4,12 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BeforeValidator, Field, ValidationError, field_validator
 
 from axformer.config import METHODS
 from axformer.config.nearest import or_all
 from axformer.errors import ConfigError
+from axformer.wire.base import Schema
 from axformer.wire.heads import HEAD_DEFAULTS, NewHead
 
 LOWER = "lower:"
@@ -24,10 +25,8 @@ def _as_text(value: Any) -> Any:
     return value.replace(" ", "") if isinstance(value, str) else value
 
 
-class FinetuneSettings(BaseModel):
+class FinetuneSettings(Schema):
     """Unknown settings and values out of range are refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     epochs: int = Field(default=1, ge=1, le=100)
     """Number of epochs. A fine-tuned model overfits a task's data within two or three (section III-A), so the default is
@@ -87,21 +86,15 @@ class FinetuneSettings(BaseModel):
         return tuple(sorted({int(layer) for layer in self.freeze.split(",")}))
 
 
-class LossPoint(BaseModel):
+class LossPoint(Schema):
     """The losses of a training after a step."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     step: int = Field(ge=0)
     epoch: float = Field(ge=0, allow_inf_nan=False)
-    loss: float | None = Field(
-        default=None,
-        allow_inf_nan=False,
-        description="Mean training loss since the last one; null if not finite, and where only deciding rows were measured.",
-    )
-    deciding: float | None = Field(
-        default=None, allow_inf_nan=False, description="Loss on the deciding rows; null within an epoch."
-    )
+    loss: float | None = Field(default=None, allow_inf_nan=False)
+    """Mean training loss since the last one; null if not finite, and where only deciding rows were measured."""
+    deciding: float | None = Field(default=None, allow_inf_nan=False)
+    """Loss on the deciding rows; null within an epoch."""
 
 
 _OF_TEACHERS = ("teacher_weight", "temperature", "hidden_weight")

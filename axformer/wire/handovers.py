@@ -1,16 +1,12 @@
 """A job's result on its way to where its owner wants it (``deliver``)."""
 
-import re
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import AfterValidator, ConfigDict, SecretStr
+from pydantic import ConfigDict, SecretStr
 
-from axformer.wire.base import Schema, Uri, WordOf
-
-_TOKEN_LENGTH = 4000
-"""Characters; session tokens of Amazon have more than a thousand."""
+from axformer.wire.base import Schema, Uri, WordOf, printable
 
 
 class HandoverState(StrEnum):
@@ -22,12 +18,6 @@ class HandoverState(StrEnum):
     FAILED = "failed"
 
 
-def _printable(token: SecretStr) -> SecretStr:
-    if re.fullmatch(f"[!-~]{{1,{_TOKEN_LENGTH}}}", token.get_secret_value()) is None:
-        raise ValueError(f"is not a token: at most {_TOKEN_LENGTH} letters, digits and signs of ASCII, without spaces")
-    return token
-
-
 class DeliverTo(Schema):
     """Where to put a job's files when it has succeeded."""
 
@@ -35,7 +25,7 @@ class DeliverTo(Schema):
 
     uri: Uri
     """``s3://bucket/prefix``, or ``hf://organisation/name``, a repository of models that is made if it is missing, private."""
-    token: Annotated[SecretStr, AfterValidator(_printable)]
+    token: Annotated[SecretStr, printable(4000)]  # session tokens of Amazon have more than a thousand characters
     """Your token for the model hub, or ``KEY_ID:SECRET`` for a bucket, with ``:SESSION_TOKEN`` where there is one. It is
     stored encrypted, never shown, sent only to the hub or the store, and deleted when the files are there or cannot be put
     there."""

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic import Field, StringConstraints, ValidationError, model_validator
 
 from axformer.config.nearest import or_all
 from axformer.errors import ConfigError, reason_of
+from axformer.wire.base import Schema
 
 HeadTask = Literal[
     "classification",
@@ -28,10 +29,8 @@ Sajjad and others do (section 4). One epoch, the default after a pass, is too li
 ClassName = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
 
 
-class NewHead(BaseModel):
+class NewHead(Schema):
     """A new head for a base model, which has none or that of a language model."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     task: HeadTask
     """What the model is for."""

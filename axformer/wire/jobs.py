@@ -1,35 +1,25 @@
 """Jobs as clients post them and as the API shows them."""
 
-import re
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, ConfigDict, Field, SecretStr
+from pydantic import ConfigDict, Field, SecretStr
 
 from axformer.wire.analysis import AnalysisAsked, FindingRead
-from axformer.wire.base import LABEL_COUNT, LabelKey, LabelValue, Name, Schema
+from axformer.wire.base import LABEL_COUNT, LabelKey, LabelValue, Name, Schema, printable
 from axformer.wire.devices import Device, DeviceWord
 from axformer.wire.handovers import DeliverTo, HandoverRead
 from axformer.wire.kinds import JobKind, KindWord
 from axformer.wire.queue import PlaceRead
-from axformer.wire.run import DATA, Run
+from axformer.wire.report import PathPoint
+from axformer.wire.run import DATA, FormName, Run, usual_forms
 from axformer.wire.states import TERMINAL, JobState, OutcomeWord, StateWord
 from axformer.wire.steps import Step
 from axformer.wire.webhooks import Webhook
 
 PRIORITY_MOST = 100
-_TOKEN_LENGTH = 500
-"""Characters; those of Hugging Face have 37."""
-
-
-def _for_header(token: SecretStr) -> SecretStr:
-    if re.fullmatch(f"[!-~]{{1,{_TOKEN_LENGTH}}}", token.get_secret_value()) is None:
-        raise ValueError(f"is not a token: at most {_TOKEN_LENGTH} letters, digits and signs of ASCII, without spaces")
-    return token
-
-
-HubToken = Annotated[SecretStr, AfterValidator(_for_header)]
-"""Printable ASCII characters that are allowed in a header."""
+HubToken = Annotated[SecretStr, printable(500)]
+"""Tokens of Hugging Face have 37 characters."""
 
 
 class Posted(Schema):
@@ -258,3 +248,25 @@ class JobRead(Schema):
     def has_succeeded(self) -> bool:
         """Whether its files can be downloaded."""
         return self.state == JobState.SUCCEEDED
+
+
+class PathRead(Schema):
+    """Every acceptance gives a model; in a pass, each contains the following ones."""
+
+    kept: int | None
+    """``seq`` of the job's result; null before the job has succeeded."""
+    data: list[PathPoint]
+    """The untouched model first; empty before the job has succeeded."""
+
+
+class ExportCreate(Schema):
+    """How to export a model on the path of a job. Everything else is as in that job."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"forms": ["compact", "onnx"]}]})
+
+    name: Name | None = None
+    """Name of the new job; by default it names the trial and the job."""
+    forms: list[FormName] = Field(default_factory=usual_forms, min_length=1)
+    """Forms of the result; the compact one is always included."""
+    hub_token: HubToken | None = None
+    """A hub token as for a job: tokens are deleted when a job ends, so it may be needed again."""

@@ -1,4 +1,4 @@
-"""Keys of a team, and what the caller's own key is."""
+"""Keys of a team, what the caller's own key is, and what was done with them."""
 
 from datetime import datetime
 
@@ -78,3 +78,21 @@ class MeRead(Schema):
     team: TeamRead
     key: KeyRead
     """The key of this request."""
+
+
+class AuditRead(Schema):
+    """One change, or a key that was refused."""
+
+    id: int
+    at: datetime
+    """When it happened; for a refused key, the first time in the hour."""
+    key_id: str | None
+    """The key that did it or was refused; null for the operator of the service."""
+    action: str
+    """What was done, for example ``job.cancel``; ``key.refused`` is a key with a wrong secret, revoked or expired."""
+    object_id: str | None
+    """What it was done to."""
+    address: str | None
+    """The latest address of the request; null for the service's own command line."""
+    times: int
+    """Number of refusals of a key in the hour; 1 for everything else."""

@@ -1,6 +1,8 @@
-"""References to checkpoints and data, in full or as a bare string."""
+"""References to checkpoints and data, in full or as a bare string, and their names for people."""
 
+import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field, GetJsonSchemaHandler, model_validator
@@ -73,3 +75,24 @@ class DataRef(Reference):
     """Expected digest of the file; if it differs, the job fails before reading it."""
     columns: Annotated[Columns | None, AfterValidator(storable)] = None
     """Names of the columns that the task reads, if they differ from ``text``, ``text_pair``, ``label`` and so on."""
+
+
+_ANY_NAME = re.compile(r"(checkpoint|model|output)([-_]\d+)?(\.(zip|tar|tgz|tar\.gz))?", re.IGNORECASE)
+
+
+def says_nothing(name: str) -> bool:
+    """Whether a checkpoint's name is one that any may have, such as ``checkpoint-500`` or ``model.tar``."""
+    return _ANY_NAME.fullmatch(name) is not None
+
+
+def shown_name(reference: str) -> str:
+    """The name of an input: a hub's reference as it is, of other places the last part without a query.
+
+    If that says nothing, as for ``reviews/checkpoint-500``, it is the directory's.
+    """
+    if reference.startswith("hf://"):
+        return reference
+    if "://" not in reference:
+        path = Path(reference).resolve()
+        return path.parent.name if says_nothing(path.name) and path.parent.name else path.name
+    return re.split(r"[?#]", reference, maxsplit=1)[0].rstrip("/").rpartition("/")[2]

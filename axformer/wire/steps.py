@@ -19,38 +19,28 @@ MOST_POINTS = 300
 
 
 class StepName(StrEnum):
-    """What is done in a step."""
+    """What is done in a step: its name for programs, and its words for people."""
 
-    MOMENTS = "moments"
-    LEVEL_TABLE = "level_table"
-    RANKING = "ranking"
-    REFIT = "refit"
-    PATH = "path"
-    TRAINING = "training"
-    PACKAGING = "packaging"
-    REPRESENTING = "representing"
-    PROBING = "probing"
-    COMPARING = "comparing"
-    CLUSTERING = "clustering"
-    IMPORTANCE = "importance"
-    DRIFT = "drift"
+    def __new__(cls, name: str, words: str) -> "StepName":
+        """A member that is its name."""
+        member = str.__new__(cls, name)
+        member._value_, member.words = name, words
+        return member
 
-
-_WORDS = {
-    StepName.MOMENTS: "measuring what the blocks receive",
-    StepName.LEVEL_TABLE: "measuring what each size of each block costs",
-    StepName.RANKING: "ranking what may leave",
-    StepName.REFIT: "fitting the weights that stay",
-    StepName.PATH: "measuring the models on the path",
-    StepName.TRAINING: "training the model",
-    StepName.PACKAGING: "measuring, writing and checking the result",
-    StepName.REPRESENTING: "reading the hidden states",
-    StepName.PROBING: "fitting probes",
-    StepName.COMPARING: "comparing layers",
-    StepName.CLUSTERING: "clustering dimensions",
-    StepName.IMPORTANCE: "measuring the importance of heads",
-    StepName.DRIFT: "comparing two models",
-}
+    words: str
+    MOMENTS = "moments", "measuring what the blocks receive"
+    LEVEL_TABLE = "level_table", "measuring what each size of each block costs"
+    RANKING = "ranking", "ranking what may leave"
+    REFIT = "refit", "fitting the weights that stay"
+    PATH = "path", "measuring the models on the path"
+    TRAINING = "training", "training the model"
+    PACKAGING = "packaging", "measuring, writing and checking the result"
+    REPRESENTING = "representing", "reading the hidden states"
+    PROBING = "probing", "fitting probes"
+    COMPARING = "comparing", "comparing layers"
+    CLUSTERING = "clustering", "clustering dimensions"
+    IMPORTANCE = "importance", "measuring the importance of heads"
+    DRIFT = "drift", "comparing two models"
 
 
 class Step(Schema):
@@ -72,7 +62,7 @@ class Step(Schema):
     def sentence(self) -> str:
         """The step in one line."""
         detail = "" if self.detail is None else f" ({self.detail})"
-        words = _WORDS[StepName(self.name)] if self.name in list(StepName) else self.name.replace("_", " ")
+        words = StepName(self.name).words if self.name in list(StepName) else self.name.replace("_", " ")
         count = "" if self.known == 1 else f": {self.done} of {self.known}"
         return f"{words}{detail}{count}{self._losses}"
 
@@ -103,13 +93,6 @@ class Counter:
     def __init__(
         self, name: StepName, known: int, on_step: OnStep = ignore, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """
-        Args:
-            name: what is done.
-            known: number of parts.
-            on_step: takes the reports.
-            clock: seconds since any fixed start.
-        """
         self._name, self._known, self._on_step, self._clock = name, max(known, 1), on_step, clock
         self._began = clock()
         self._done = 0

@@ -13,7 +13,7 @@ from typing import Any
 from axformer.config import Order
 from axformer.reporting.findings import judged
 from axformer.wire.report import Comparison
-from axformer.wire.verdicts import Judgement
+from axformer.wire.verdicts import FindingVerdict
 from benchmarks.checkpoints import checkpoint_named
 from benchmarks.finetune import BASE, LARGE_BASE
 from benchmarks.harness import Arm, Cell, Content, Grid
@@ -89,7 +89,7 @@ GRID = Grid(
 )
 ENCODERS = {BASE: 10_646_784, LARGE_BASE: 85_054_464}
 """Parameters of the transformer layers, for cells that are older than this figure in reports; a test counts them."""
-_JUDGED = (Judgement.GAIN, Judgement.NO_RELIABLE_GAIN, Judgement.LOSS)
+_JUDGED = (FindingVerdict.GAIN, FindingVerdict.NO_RELIABLE_GAIN, FindingVerdict.LOSS)
 _TABLE_II = (
     ["BERT-base (the paper)", "before", "10", "10", "1.48", "4.86", "80.05", "76.53"],
     ["BERT-base (the paper)", "after", "10", "10", "0.86", "1.95", "82.02", "79.93"],
@@ -117,7 +117,7 @@ def _interval(cell: Content, data: str, figure: str, factor: float = 1.0, form: 
     return f"{value:{form}} [{low:{form}}, {high:{form}}]"
 
 
-def _judgement(cell: Content) -> Judgement:
+def _judgement(cell: Content) -> FindingVerdict:
     """What held-out rows say of the pruned model, by the rule of today: a cell may be older."""
     report = cell["report"]
     comparison = Comparison.model_validate(report["comparison"]["test"])
@@ -154,7 +154,7 @@ def summary(cells: Sequence[Content]) -> str:
         counts = Counter(map(_judgement, same))
         told.append(
             f"- **`{arm}`**, {len(same)} passes: the loss changed by {promised:+.1%} on the deciding rows and by {held:+.1%} "
-            f"on held-out rows. {counts[Judgement.GAIN]} models got reliably better, {counts[Judgement.LOSS]} worse. "
+            f"on held-out rows. {counts[FindingVerdict.GAIN]} models got reliably better, {counts[FindingVerdict.LOSS]} worse. "
             f"{removed(same)} of the encoder went."
         )
     return "\n".join(told)
@@ -168,7 +168,7 @@ def by_set(cells: Sequence[Content]) -> str:
         told = []
         for arm in _PRESETS:
             same = where(of_set, arm=arm)
-            losses = sum(_judgement(cell) is Judgement.LOSS for cell in same)
+            losses = sum(_judgement(cell) is FindingVerdict.LOSS for cell in same)
             worse = f" ({losses} worse)" if losses else ""
             mark = "*" if any("otherwise" in cell for cell in same) else ""
             changes = [POINT * _change(cell, "test", cell["metric"]) for cell in same]

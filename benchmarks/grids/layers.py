@@ -10,7 +10,7 @@ from statistics import mean
 from typing import Any
 
 from axformer.config.layers import Strategy
-from axformer.drawing.lines import Line, Lines, lines_chart
+from axformer.drawing.lines import Line, LineChart, lines_chart
 from benchmarks.checkpoints import checkpoint_named
 from benchmarks.finetune import BASE, LARGE_BASE
 from benchmarks.grids import compress
@@ -169,7 +169,7 @@ def pictures(cells: Sequence[Content]) -> dict[str, str]:
                 lines.append(Line(words(strategy), changes))
                 metric = words(cell["metric"])
         about = [f"{data}, MiniLM, trained again on 2,000 rows", "parameter aggregation and variance nearly as top"]
-        chart = Lines(
+        chart = LineChart(
             *(f"layers-{data}", "Which layers leave", about, "layers dropped", f"change of {metric}, points", lines),
             form="+.2f",
         )

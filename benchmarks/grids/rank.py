@@ -7,7 +7,7 @@ last the curves of the larger model.
 from collections.abc import Mapping, Sequence
 from statistics import mean
 
-from axformer.drawing.lines import Line, Lines, lines_chart
+from axformer.drawing.lines import Line, LineChart, lines_chart
 from benchmarks.checkpoints import checkpoint_named
 from benchmarks.finetune import BASE, LARGE_BASE
 from benchmarks.harness import Arm, Cell, Content, Grid
@@ -151,7 +151,7 @@ def pictures(cells: Sequence[Content]) -> dict[str, str]:
         about = [f"{data}, MiniLM, held-out rows, one seed"]
         lines = [_line(by_arm[way]) for way in _DRAWN]
         axes = ("times fewer operations", f"change of {metric}, points")
-        chart = Lines(f"rank-{data}", "What speed costs, by way", about, *axes, lines, form="+.2f")
+        chart = LineChart(f"rank-{data}", "What speed costs, by way", about, *axes, lines, form="+.2f")
         drawn[f"rank-{data}"] = lines_chart(chart)
     return drawn
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from transformers import AutoTokenizer
 
-from axformer.drawing.lines import Line, Lines, lines_chart
+from axformer.drawing.lines import Line, LineChart, lines_chart
 from benchmarks.checkpoints import Checkpoint, checkpoint_named, run_logged
 from benchmarks.finetune import BASE, BASES, LARGE_BASE
 from benchmarks.harness import Arm, Cell, CellError, Content, Grid, Place
@@ -130,5 +130,5 @@ def pictures(cells: Sequence[Content]) -> dict[str, str]:
             for about, reports in _each(where(cells, model=model))
         ]
         about = ("A linear probe on each layer alone", [model], "layers run (0 is the embeddings)", "metric")
-        drawn[f"redundancy-probes-{model}"] = lines_chart(Lines(f"probes-{model}", *about, lines))
+        drawn[f"redundancy-probes-{model}"] = lines_chart(LineChart(f"probes-{model}", *about, lines))
     return drawn

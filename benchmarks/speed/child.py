@@ -13,7 +13,7 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 
-from axformer.config import PassConfig, Preset, make_pass_config
+from axformer.config import PassConfig, Preset, make_config
 from axformer.data.reading import read_rows
 from axformer.evaluation.base import Evaluator
 from axformer.evaluation.multiply import multiplier
@@ -45,7 +45,8 @@ def measure(asked: Asked) -> Run:
     torch.set_num_threads(1 if asked.count else asked.threads)  # operations are seen in the main thread only
     step = step_named(asked.step)
     checkpoint = load_checkpoint(asked.checkpoint, "cpu")
-    config = make_pass_config(Preset.PUBLISHED, step.knobs)
+    config = make_config(Preset.PUBLISHED, step.knobs)
+    assert isinstance(config, PassConfig), "the steps are of Algorithm 1"
     work = _Work(asked, step, checkpoint, config, prepare(read_rows(asked.data), checkpoint, config))
     loaded = peak_bytes()
     if asked.count:

@@ -114,7 +114,7 @@ def test_a_group_is_a_twelfth_of_the_block_unless_told() -> None:
         ("paper", {"method": "magic"}, "method 'magic' is unknown; there are axformer"),
         ("paper", {"method": "Compres"}, r"method 'Compres' is unknown; did you mean compress\?"),
         ("paper", {"method": ["axformer"]}, r"method .* is unknown; there are axformer"),
-        ("paper", {"order": "serch"}, r"knob order='serch': input should be 'auto', .*; did you mean search\?"),
+        ("paper", {"order": "randm"}, r"knob order='randm': input should be 'auto', .*; did you mean random\?"),
         ("paper", {"within_points": 1}, "within_points=1.0 chooses by rows that did not decide; give confirm too"),
         ("paper", {"tolerance": -0.1}, "knob tolerance=-0.1: input should be greater than or equal to 0"),
         ("paper", {"target_size": 1}, "knob target_size=1: input should be less than 1"),

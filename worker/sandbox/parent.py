@@ -25,7 +25,7 @@ from typing import NoReturn
 
 import psutil
 
-from axformer.cli.importing import importing
+from axformer.cli.libraries import importing
 from worker.sandbox import launch, privileges
 from worker.sandbox.descendants import descendants
 

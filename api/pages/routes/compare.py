@@ -15,7 +15,7 @@ from api.pages.deps import PagesDep, Visitor, VisitorDep
 from api.pages.pictures import PLACE, WidthQuery, fragment, markup
 from api.services import jobs
 from api.views.jobs import job_read
-from axformer.drawing.comparison import LossCourse, comparison
+from axformer.drawing.losses import LossCourse, comparison
 from axformer.errors import InputError
 from axformer.reporting.deploy_table import Deployables, deployables
 from axformer.reporting.side_by_side import side_by_side
@@ -93,7 +93,7 @@ def _forms(report: ReportRead | None) -> Deployables | None:
 
 def _curves(session: Session, shown: Sequence[JobRead], width: int = PLACE) -> Markup | None:
     courses = [
-        LossCourse(letter, job.name, standing_points(session, job.id), trace_totals(session, job.id).trials)
+        LossCourse(f"{letter} {job.name}", standing_points(session, job.id), trace_totals(session, job.id).trials)
         for letter, job in zip(LETTERS, shown, strict=False)
     ]
     return markup(comparison(courses, width)) if any(course.steps for course in courses) else None

@@ -18,7 +18,7 @@ from api.pages.pictures import PLACE, WidthQuery, curve_of, fragment
 from api.services import exports, jobs, paths
 from axformer.forms.kinds import KINDS
 from axformer.scores.path_costs import costs_of
-from axformer.wire.paths import ExportCreate
+from axformer.wire.jobs import ExportCreate
 from axformer.wire.report import PathPoint
 from store.references import HUB_PREFIX
 from store.repositories.audit import note

@@ -14,11 +14,10 @@ from typer.testing import CliRunner
 
 import axformer
 from axformer.analysis.advice import Given
-from axformer.analysis.bounds import ReportBounds
-from axformer.analysis.guessing import Guessing
 from axformer.analysis.heads import Heads, heads_report
 from axformer.analysis.inputs import REPORTS, AnalysisInputs, WantedReports
 from axformer.analysis.making import study_of
+from axformer.analysis.study import Guessing, ReportBounds
 from axformer.analyzing import carry_out, open_analysis, write_analysis
 from axformer.cli.main import app
 from axformer.data.source import DataSource

@@ -60,7 +60,7 @@ def test_the_documented_commands_make_a_super_ticket(home: Path) -> None:
     ("more", "message"),
     [
         (("--head", "classification=no,yes"), "give --train too"),
-        (("--finetune", "epochs=1"), "--train on what"),
+        (("--finetune", "epochs=1"), "give --train too"),
         (
             ("--head", "classification=no,yes", "--train", "train.jsonl", "--finetune", "teacher=true"),
             "an untrained head teaches nothing",

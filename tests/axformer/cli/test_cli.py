@@ -128,7 +128,7 @@ def write_config(path: Path, text: str) -> Path:
         (["nowhere", "--data", "DATA"], "checkpoint 'nowhere' is not a directory"),
         (["CHECKPOINT", "--data", "nowhere.jsonl"], "data file 'nowhere.jsonl' does not exist"),
         (["CHECKPOINT", "--data", "DATA", "--goal", "fast"], "goal 'fast' is unknown"),
-        (["CHECKPOINT", "--data", "DATA", "--goal", "no-worse", "--preset", "paper"], "leave one out"),
+        (["CHECKPOINT", "--data", "DATA", "--goal", "no-worse", "--preset", "paper"], "a goal has its own preset"),
         (["CHECKPOINT", "--data", "DATA", "--set", "margin=2"], "did you mean refine_margin?"),
         (["CHECKPOINT", "--data", "DATA", "--set", "refine_margin"], "'refine_margin' is not a knob"),
         (["CHECKPOINT", "--data", "DATA", "--set", "refine_margin=0"], "refine_margin=0: input should be greater"),
@@ -141,7 +141,7 @@ def write_config(path: Path, text: str) -> Path:
         (["CHECKPOINT", "--data", "DATA", "--test", "x.txt"], "data file 'x.txt' has no known ending"),
         (
             ["CHECKPOINT", "--data", "DATA", "--finetune", "epochs=2"],
-            "--finetune says how to train, and --train on what",
+            "finetune says how to train, and train on what",
         ),
         (
             ["CHECKPOINT", "--data", "DATA", "--train", "DATA", "--finetune", "epochs=0"],

@@ -47,6 +47,9 @@ def test_each_order_has_its_result_and_the_best_is_named(tmp_path: Path, checkpo
     again = run(checkpoint, "--data", data, *KNOBS, "--output", tmp_path / "orders")
     assert again.exit_code == 0
     assert "trial 1 " not in again.output, "results that lie there are not made again"
+    printed = run(checkpoint, "--data", data, *KNOBS, "--output", tmp_path / "orders", "--json")
+    assert [one["report"] for one in json.loads(printed.stdout)] == list(reports.values())
+    assert f": {best}, in " in printed.stderr
 
 
 def test_what_cannot_be_run_is_told_before_the_first_order(tmp_path: Path, checkpoint: Path, data: Path) -> None:

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 import pytest
 
 from axformer.drawing.heatmap import Heatmap, heatmap
-from axformer.drawing.lines import Line, Lines, lines_chart
+from axformer.drawing.lines import Line, LineChart, lines_chart
 from axformer.errors import InputError
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -34,7 +34,7 @@ def test_narrow_cells_hold_no_numbers() -> None:
 
 
 def test_lines_hold_their_points_and_levels() -> None:
-    chart = Lines(
+    chart = LineChart(
         "probes", "Probes", [], "layers", "accuracy", [Line("probe", [(0, 0.5), (1, 0.75)])], [("oracle", 0.8)]
     )
     picture = lines_chart(chart)
@@ -49,11 +49,11 @@ def test_lines_hold_their_points_and_levels() -> None:
 
 def test_one_point_and_equal_points_are_drawn() -> None:
     for points in ([(0.0, 1.0)], [(0.0, 1.0), (1.0, 1.0)]):
-        assert "<circle" in lines_chart(Lines("one", "One", [], "x", "y", [Line("it", points)]))
+        assert "<circle" in lines_chart(LineChart("one", "One", [], "x", "y", [Line("it", points)]))
 
 
 def test_nothing_is_refused() -> None:
     with pytest.raises(InputError, match="no numbers"):
         heatmap(matrix([], [], []))
     with pytest.raises(InputError, match="0 lines with 0 points"):
-        lines_chart(Lines("none", "None", [], "x", "y", []))
+        lines_chart(LineChart("none", "None", [], "x", "y", []))

@@ -76,7 +76,7 @@ def test_loaded_answers_are_those_of_the_whole_models_hidden_states(case: Case, 
 
 
 def _bounds() -> tuple[Any, int]:
-    from axformer.analysis.bounds import ReportBounds
+    from axformer.analysis.study import ReportBounds
 
     return ReportBounds(), 0
 

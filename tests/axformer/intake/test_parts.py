@@ -14,7 +14,8 @@ from axformer.errors import ConfigError, InputError
 from axformer.intake.checkpoint import from_memory
 from axformer.intake.dataset import prepare
 from axformer.intake.parts import confirming_places, split_off
-from axformer.run import PruningRun, prune
+from axformer.pruning import prune
+from axformer.run import PruningRun
 from tests.tiny_models import tagged_rows, tiny_config, tiny_head, tiny_model, tiny_rows, tiny_tokenizer
 
 CHECKPOINT = from_memory(tiny_model(), tiny_tokenizer())

@@ -14,7 +14,7 @@ from axformer.reporting.card_forms import Loading
 from axformer.reporting.card_metadata import metadata, name_of_model, plain_name
 from axformer.reporting.deploy_table import TITLES, deployables
 from axformer.reporting.rendering import passage_from
-from axformer.wire.names import shown_name
+from axformer.wire.references import shown_name
 from axformer.wire.report import Report
 
 LOADING = Loading("text-classification", 'predict = pipeline("text-classification", model="model")', "AutoModel")

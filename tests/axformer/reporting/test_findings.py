@@ -7,7 +7,7 @@ from scipy.stats import binomtest
 
 from axformer.reporting.findings import finding_of
 from axformer.wire.report import Comparison, Difference, McNemarTest, Scores
-from axformer.wire.verdicts import Judgement
+from axformer.wire.verdicts import FindingVerdict
 
 VALIDATION = {"loss": 0.5}
 CHANGES = st.tuples(st.floats(-1, 1), st.floats(0, 1), st.floats(0, 1))
@@ -36,16 +36,16 @@ def test_a_gain_is_one_whose_interval_lies_below_nothing(change: tuple[float, fl
     )
     assert finding.data == "test"
     if max(abs(low), abs(high)) <= 1e-5:
-        assert finding.verdict is Judgement.NO_RELIABLE_GAIN
+        assert finding.verdict is FindingVerdict.NO_RELIABLE_GAIN
         assert finding.sentence == "No reliable difference: on held-out data the loss is what it was, 1.0000."
         assert finding.advice.startswith("To remove more")
         return
     if high < 0:
-        assert (finding.verdict, finding.sentence[:7]) == (Judgement.GAIN, "Better:")
+        assert (finding.verdict, finding.sentence[:7]) == (FindingVerdict.GAIN, "Better:")
     elif low > 0:
-        assert (finding.verdict, finding.sentence[:6]) == (Judgement.LOSS, "Worse:")
+        assert (finding.verdict, finding.sentence[:6]) == (FindingVerdict.LOSS, "Worse:")
     else:
-        assert finding.verdict is Judgement.NO_RELIABLE_GAIN
+        assert finding.verdict is FindingVerdict.NO_RELIABLE_GAIN
         assert finding.sentence.startswith("No reliable difference: on held-out data")
     assert f"between {low:+.4f} and {high:+.4f}" in finding.sentence
 
@@ -55,7 +55,7 @@ def test_the_same_model_is_no_worse_by_the_rounding_of_its_loss() -> None:
     finding = finding_of(
         "classification", scores(test=before), scores(test=after), {"test": changed(8e-8, 7e-9, 1.4e-7)}
     )
-    assert finding.verdict is Judgement.NO_RELIABLE_GAIN
+    assert finding.verdict is FindingVerdict.NO_RELIABLE_GAIN
     assert finding.sentence == "No reliable difference: on held-out data the loss is what it was, 0.3326."
     assert "take a preset without a safeguard" in finding.advice
 
@@ -70,20 +70,20 @@ def test_where_points_were_allowed_and_nothing_changed_the_advice_is_more_points
 def test_held_out_data_speaks_before_the_rows_that_confirmed() -> None:
     both = {"test": changed(-0.1, -0.2, -0.05), "confirming": changed(0.1, 0.05, 0.2)}
     finding = finding_of("classification", scores(test=1.0, confirming=1.0), scores(test=0.9, confirming=1.1), both)
-    assert (finding.data, finding.verdict) == ("test", Judgement.GAIN)
+    assert (finding.data, finding.verdict) == ("test", FindingVerdict.GAIN)
 
 
 def test_rows_that_confirmed_speak_where_nothing_was_held_out_and_say_that_they_chose() -> None:
     comparison = {"test": None, "confirming": changed(-0.1, -0.2, 0.05)}
     finding = finding_of("classification", scores(confirming=1.0), scores(confirming=0.9), comparison)
-    assert (finding.data, finding.verdict) == ("confirming", Judgement.NO_RELIABLE_GAIN)
+    assert (finding.data, finding.verdict) == ("confirming", FindingVerdict.NO_RELIABLE_GAIN)
     assert "on the rows that confirmed the loss fell from 1.0000 to 0.9000" in finding.sentence
     assert "a little optimistic" in finding.advice
 
 
 def test_without_either_nothing_was_measured_and_the_figures_are_optimistic() -> None:
     finding = finding_of("classification", scores(), scores(), {"test": None})
-    assert (finding.data, finding.verdict) == (None, Judgement.NOT_MEASURED)
+    assert (finding.data, finding.verdict) == (None, FindingVerdict.NOT_MEASURED)
     assert "figures are optimistic" in finding.sentence
     assert "% on held-out ones" in finding.advice, "by how much such figures were off"
 
@@ -122,7 +122,7 @@ def test_a_model_whose_answers_became_worse_is_never_called_better(
         )
         for found in (None, test)
     )
-    assert of_both.verdict is (Judgement.LOSS if is_worse else of_loss.verdict)
+    assert of_both.verdict is (FindingVerdict.LOSS if is_worse else of_loss.verdict)
     assert ("the model is worse by more than chance" in of_both.answers) is is_worse
 
 
@@ -143,7 +143,7 @@ def test_a_metric_that_fell_reliably_speaks_where_it_is_no_share_of_right_answer
         finding_of(task, before, before, {"test": comparison}) for task in ("classification", "token_classification")
     )
     is_worse = other.interval[0] > 0 if metric == "perplexity" else other.interval[1] < 0
-    assert by_both.verdict is (Judgement.LOSS if is_worse else by_loss.verdict)
+    assert by_both.verdict is (FindingVerdict.LOSS if is_worse else by_loss.verdict)
     assert ("by more than chance: with 95% confidence" in by_both.answers) is is_worse
 
 
@@ -156,7 +156,7 @@ def test_a_loss_that_fell_with_the_metric_is_no_gain() -> None:
     finding = finding_of(
         "regression", scores(test=1.0), scores(test=0.85), {"test": Comparison(differences=differences, mcnemar=None)}
     )
-    assert finding.verdict is Judgement.LOSS
+    assert finding.verdict is FindingVerdict.LOSS
     assert finding.sentence.startswith("Worse answers: on held-out data the loss fell from 1.0000 to 0.8500")
     assert finding.answers == (
         "The pearson on held-out data fell by more than chance: with 95% confidence the change is between -0.0500 and -0.0200."
@@ -186,19 +186,19 @@ def test_answers_that_became_worse_stand_first_where_the_loss_does_not_say_so() 
     [
         (
             0.8,
-            Judgement.WITHIN_LIMIT,
+            FindingVerdict.WITHIN_LIMIT,
             "Within your limit: on held-out data the accuracy fell by 0.80 points, and you allowed 1.",
         ),
         (
             -0.2,
-            Judgement.WITHIN_LIMIT,
+            FindingVerdict.WITHIN_LIMIT,
             "Within your limit: on held-out data the accuracy did not fall, and you allowed 1.",
         ),
-        (1.2, Judgement.LOSS, "Worse: on held-out data the loss did not fall"),
+        (1.2, FindingVerdict.LOSS, "Worse: on held-out data the loss did not fall"),
     ],
 )
 def test_what_was_allowed_is_within_the_limit_as_far_as_the_metric_kept_it(
-    fall: float, verdict: Judgement, begins: str
+    fall: float, verdict: FindingVerdict, begins: str
 ) -> None:
     differences = {
         "loss": Difference(value=0.05, interval=(0.02, 0.08)),
@@ -218,13 +218,13 @@ def test_a_fall_of_exactly_what_was_allowed_is_within_the_limit() -> None:
     }
     comparison = {"test": Comparison(differences=differences, mcnemar=None)}
     finding = finding_of("classification", scores(test=0.3), scores(test=0.35), comparison, points=5.0)
-    assert finding.verdict is Judgement.WITHIN_LIMIT
+    assert finding.verdict is FindingVerdict.WITHIN_LIMIT
 
 
 def test_a_limit_makes_no_gain_smaller() -> None:
     comparison = {"test": changed(-0.1, -0.2, -0.05)}
     finding = finding_of("classification", scores(test=1.0), scores(test=0.9), comparison, points=1.0)
-    assert finding.verdict is Judgement.GAIN
+    assert finding.verdict is FindingVerdict.GAIN
 
 
 @pytest.mark.parametrize("value", [-0.0073, 0.002])
@@ -235,7 +235,7 @@ def test_a_size_or_a_speed_is_judged_by_what_it_cost(value: float) -> None:
     }
     comparison = {"test": Comparison(differences=differences, mcnemar=None)}
     finding = finding_of("classification", scores(test=0.3559), scores(test=0.3695), comparison, expects_cost=True)
-    assert finding.verdict is Judgement.AT_A_COST
+    assert finding.verdict is FindingVerdict.AT_A_COST
     assert finding.advice == ""
     assert finding.sentence == (
         f"What it cost: on held-out data the accuracy changed by {100 * value:+.2f} points (between -1.93 and +0.33 with 95% "

@@ -17,7 +17,7 @@ from axformer.forms.fresh import FreshPython, program_of
 from axformer.forms.kinds import BASE, COMPACT, KINDS, ONNX, ZEROED
 from axformer.forms.memory import peak_bytes
 from axformer.forms.selfcheck import check_inputs
-from axformer.forms.whole import load as load_whole
+from axformer.forms.stock import load as load_whole
 from axformer.intake.checkpoint import load_checkpoint
 from axformer.intake.dataset import prepare
 from axformer.methods.decisions import path_report
@@ -66,7 +66,7 @@ def made(result: Path, checkpoint: Path, data: Path, tmp_path_factory: pytest.Te
     )
     points = points_of(trace, whole.dimensions, PassConfig().attention_kept)
     path = path_report(points, [{} for _ in points], len(points) - 1, targets)
-    outcome = FinishedRun(trace, plan, load(result), [*forms, NotMade(ONNX, REASON)], targets, None, path)
+    outcome = FinishedRun(trace, plan, load(result), [*forms, NotMade(ONNX, REASON)], targets, path)
     both = measure_both(whole, outcome.model, validation, {"test": held_out})
     report = make_report(whole, outcome, validation, {"test": held_out}, PassConfig(max_length=10), both)
     return report, write_card(report, file, whole.dimensions, loading_of(whole.task, whole.head))

@@ -17,7 +17,8 @@ from axformer.errors import DataError
 from axformer.intake.checkpoint import from_memory
 from axformer.intake.dataset import prepare
 from axformer.methods.confirmation import CONFIRMING
-from axformer.run import PruningRun, prune
+from axformer.pruning import prune
+from axformer.run import PruningRun
 from axformer.scores.measured import measure
 from axformer.tasks.question_answering import QuestionAnswering, words_of
 from axformer.tasks.right_answers import right_answers

@@ -1,0 +1,134 @@
+"""Pruning a model in memory."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from axformer.config import Preset, RunConfig, changed_knobs
+from axformer.data.reading import rows_of
+from axformer.data.records import Records
+from axformer.data.rows import Rows
+from axformer.data.source import DataSource
+from axformer.errors import ConfigError, WrongTypeError
+from axformer.intake.checkpoint import from_memory
+from axformer.intake.rebuilt import check_rebuilt
+from axformer.opening import fitted_together, read_data
+from axformer.plan.plan import Plan
+from axformer.plan.trial import Trial
+from axformer.run import PruningRun
+from axformer.scores.importance import ScoreUnits
+from axformer.surroundings import Surroundings
+from axformer.wire.finetuning import FinetuneSettings
+from axformer.wire.run import IN_MEMORY, read_run
+
+
+@dataclass(frozen=True)
+class Result:
+    """The result of :func:`prune`."""
+
+    plan: Plan
+    trace: tuple[Trial, ...]
+    model: Any
+    """The compact model, in evaluation mode."""
+    report: dict[str, Any] | None = None
+    """The content of ``report.json``; None where nothing was written."""
+
+
+Data = str | Path | Rows | Records
+"""A file, rows that were read, records (dicts, possibly from a generator), a dict of columns, or a table of pyarrow, pandas,
+polars or datasets."""
+
+
+def prune(
+    model: Any,
+    tokenizer: Any,
+    data: Data,
+    config: RunConfig | Mapping[str, Any] | None = None,
+    *,
+    goal: str | None = None,
+    preset: str | None = None,
+    test: Data | None = None,
+    calibrate: Data | None = None,
+    train: Data | None = None,
+    finetune: Mapping[str, Any] | None = None,
+    forms: Sequence[str] | None = None,
+    output: str | Path | None = None,
+    score: ScoreUnits | str | None = None,
+    surroundings: Surroundings | None = None,
+    **knobs: Any,
+) -> Result:
+    """Prune a model in memory, which is not changed. Defaults are those of the command ``axformer prune``.
+
+    Args:
+        model: a fine-tuned transformers model of a supported family, with one of the heads that transformers has for it. It may
+            be in half precision, or wrapped by ``torch.compile``, ``DataParallel`` or ``DistributedDataParallel``.
+        tokenizer: the model's tokenizer.
+        data: the validation data, which decides, with the columns that the model's task reads (see
+            :class:`axformer.data.columns.Columns`).
+        config: knobs by name, or all of them as :func:`axformer.config.make_config` makes them, which then takes the place of
+            goal, preset and ``knobs``.
+        goal: what you want, for example ``speedup=2`` or ``within-points=1``, in the place of a preset.
+        preset: the preset that the knobs start from.
+        test: held-out data, measured before and after, and never used to decide.
+        calibrate: data that weights are fitted on, without labels; None for the rows that decide.
+        train: data that the finished model is trained on; None for no training.
+        finetune: training settings, for example ``{"epochs": 2}``.
+        forms: forms of the result, which are written to ``output``.
+        output: directory for everything that the command writes; None to write nothing.
+        score: with ``method="rank"``, what units leave by: the name of a score, or a function of one's own.
+        surroundings: where it happens, and who is told how far it is.
+        **knobs: single knobs, for example ``method="rank"``.
+
+    Raises:
+        WrongTypeError: an argument is of an unsupported type; the error is an InputError and a TypeError.
+        InputError: something does not fit; the message says what is wrong and what to do.
+    """
+    if forms is not None and output is None:
+        raise ConfigError(f"forms={list(forms)} are written to a directory; give output too", "forms")
+    if score is not None and not isinstance(config, RunConfig):
+        knobs["score"] = "given" if callable(score) else score
+    given = {"validation": data, "test": test, "calibrate": calibrate, "train": train}
+    paths = {part: str(source) if isinstance(source, str | Path) else IN_MEMORY for part, source in given.items()}
+    run = read_run(
+        {"checkpoint": IN_MEMORY}
+        | {part: path for part, path in paths.items() if given[part] is not None}
+        | {"finetune": finetune, "forms": forms}
+        | _wish(goal, preset, config, knobs)
+    )
+    settled, around = run.settled(), surroundings or Surroundings()
+    rows = {part: _rows_of(part, source, settled.finetune) for part, source in given.items() if source is not None}
+    checkpoint = from_memory(model, tokenizer).for_rows(rows["validation"])
+    inputs = fitted_together(settled, checkpoint, rows)
+    check_rebuilt(checkpoint, inputs.validation)
+    opened = PruningRun.of(inputs, settled)
+    if callable(score):
+        opened.score_by(score)
+    opened.look()
+    for _ in opened.trials(surroundings=around):
+        pass
+    opened.repair(around)
+    report = None if output is None else opened.publish(Path(output), settled.forms, around.on_step)
+    return Result(opened.plan, opened.trace, opened.model(), report)
+
+
+def _wish(
+    goal: str | None, preset: str | None, config: RunConfig | Mapping[str, Any] | None, knobs: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Goal, preset and knobs as fields of a run."""
+    if config is None or isinstance(config, Mapping):
+        return {"goal": goal, "preset": preset, "config": {**(config or {}), **knobs}}
+    if not isinstance(config, RunConfig):
+        raise WrongTypeError(
+            f"the config is of type {type(config).__name__}; give knobs by name, or make_config('paper', {{...}})"
+        )
+    if goal is not None or preset is not None or knobs:
+        raise ConfigError("config holds every knob; give goal, preset and single knobs without it", "config")
+    return {"preset": Preset.PAPER, "config": changed_knobs(Preset.PAPER, config.model_dump(mode="json"))}
+
+
+def _rows_of(part: str, data: Data, settings: FinetuneSettings | None) -> Rows:
+    """The rows of a field of a run."""
+    if isinstance(data, str | Path):
+        return read_data(part, DataSource(str(data)), settings)
+    return data if isinstance(data, Rows) else rows_of(data)
