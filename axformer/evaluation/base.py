@@ -103,17 +103,8 @@ AHEAD_ON_GPU = 1
 a trial is decided early, this many batches were run in vain."""
 
 
-@dataclass(frozen=True)
-class _Arrival:
-    """A part whose losses may still be in transfer."""
-
-    part: Part
-    arrived: torch.cuda.Event | None
-
-    def wait(self) -> Part:
-        if self.arrived is not None:
-            self.arrived.synchronize()
-        return self.part
+_Arrival = tuple[Part, torch.cuda.Event | None]
+"""A part whose losses may still be in transfer, and the end of the transfer."""
 
 
 def arriving(computed: Iterable[tuple[Tensor, Tensor]], ahead: int) -> Iterator[Part]:
@@ -127,16 +118,22 @@ def arriving(computed: Iterable[tuple[Tensor, Tensor]], ahead: int) -> Iterator[
     for places, losses in computed:
         waiting.append(_sent(places, losses))
         if len(waiting) > ahead:
-            yield waiting.popleft().wait()
+            yield _awaited(*waiting.popleft())
     while waiting:
-        yield waiting.popleft().wait()
+        yield _awaited(*waiting.popleft())
+
+
+def _awaited(part: Part, arrived: torch.cuda.Event | None) -> Part:
+    if arrived is not None:
+        arrived.synchronize()
+    return part
 
 
 def _sent(places: Tensor, losses: Tensor) -> _Arrival:
     if losses.device.type != "cuda":
-        return _Arrival(Part(places, losses.cpu()), None)
+        return Part(places, losses.cpu()), None
     target = torch.empty(losses.shape, dtype=losses.dtype, pin_memory=True)
     target.copy_(losses, non_blocking=True)
     arrived = torch.cuda.Event()  # type: ignore[no-untyped-call]
     arrived.record()
-    return _Arrival(Part(places, target), arrived)
+    return Part(places, target), arrived

@@ -77,8 +77,6 @@ class Route:
     """The highest block whose cached input, if there is one, is valid for this plan."""
     tail: int
     """The first block of the tail, where only one position is computed."""
-    units: Units | None
-    """Heads or neurons of block ``first`` whose share is subtracted from the block's output; None if the cut block is run."""
 
 
 def route_of(now: Plan, then: Plan, first: int, tails: tuple[int, int], units: Units | None) -> Route:
@@ -101,5 +99,5 @@ def route_of(now: Plan, then: Plan, first: int, tails: tuple[int, int], units: U
     tail_now, tail_then = tails
     runs = then if units is None else now
     if tail_then > tail_now:
-        return Route(runs, first, known=min(first, tail_now), tail=tail_then, units=units)
-    return Route(runs, first, known=first, tail=max(tail_then, min(first, tail_now)), units=units)
+        return Route(runs, first, known=min(first, tail_now), tail=tail_then)
+    return Route(runs, first, known=first, tail=max(tail_then, min(first, tail_now)))

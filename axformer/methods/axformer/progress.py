@@ -66,8 +66,11 @@ class PassMeter:
     def add(self, trials: Iterable[Trial]) -> None:
         """Add the next trials."""
         for trial in trials:
-            self._add(trial)
+            self._count += 1
+            self._seconds = trial.seconds
             self._refused += was_refused(trial, self._config)
+            if trial.element is not None:
+                self._add(parse(trial.element), trial)
 
     def progress(self, *, ended: bool = False) -> Progress:
         done, seconds = self._count, self._seconds
@@ -80,12 +83,7 @@ class PassMeter:
         """How many trials the rule would have accepted and the safeguard refused; None without a safeguard."""
         return None if self._config.safeguard is None else self._refused
 
-    def _add(self, trial: Trial) -> None:
-        self._count += 1
-        self._seconds = trial.seconds
-        if trial.element is None:
-            return
-        element = parse(trial.element)
+    def _add(self, element: Element, trial: Trial) -> None:
         if element in self._blocks and element not in self._inspected:
             self._inspected.append(element)
         elif trial.phase is Phase.TRADE and element in self._blocks:
