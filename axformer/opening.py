@@ -10,14 +10,13 @@ from axformer.data.columns import ANSWERS, Columns, DataSource
 from axformer.data.encoding import Encoded
 from axformer.data.reading import read_rows
 from axformer.data.rows import Rows
+from axformer.devices import gain_in_rate, low_precision
 from axformer.errors import ConfigError, DataError
-from axformer.evaluation.low_precision import gain_in_rate, low_precision
 from axformer.intake.checkpoint import Checkpoint, load_checkpoint
 from axformer.intake.dataset import DataSet, encode_like, prepare, prepare_calibration, prepare_inputs, prepare_like
 from axformer.intake.likeness import figures_of, unlike
 from axformer.intake.parts import split_off
 from axformer.new_head import Headed, loaded_again, train_head
-from axformer.repair.base import Repair
 from axformer.repair.freezing import check_freezes
 from axformer.repair.refit import can_refit
 from axformer.repair.teacher import for_teacher
@@ -46,7 +45,7 @@ class Inputs:
     checkpoint: Checkpoint
     validation: DataSet
     test: DataSet | None = None
-    repair: Repair | None = None
+    repair: Training | None = None
     calibration: DataSet | None = None
     names: Mapping[str, str] = field(default_factory=dict)
     """The inputs' names for people; see :attr:`axformer.wire.report.Report.names`."""
@@ -106,7 +105,7 @@ def source_of(reference: DataRef) -> DataSource:
 def with_trained_head(inputs: Inputs, head: NewHead, config: RunConfig, surroundings: Surroundings) -> Inputs:
     """The same inputs with the base model trained for its new head."""
     base, training = inputs.checkpoint, inputs.repair
-    assert isinstance(training, Training), "a new head needs training data"
+    assert training is not None, "a new head needs training data"
     deciding, _ = split_off(inputs.validation, base, config)
     headed = train_head(base, head, deciding, training, surroundings)
     if config.needs.base:
@@ -162,7 +161,7 @@ def _encoded(
     return for_teacher(inputs, checkpoint.tokenizer)
 
 
-def check_fits(config: RunConfig, checkpoint: Checkpoint, repair: Repair | None) -> None:
+def check_fits(config: RunConfig, checkpoint: Checkpoint, repair: Training | None) -> None:
     """Check that a run with these knobs and this repair is possible.
 
     Raises:
@@ -191,7 +190,7 @@ def notes_on(
     confirming: DataSet | None,
     config: RunConfig,
     fitted: DataSet,
-    repair: Repair | None,
+    repair: Training | None,
 ) -> list[str]:
     """Notes for the user before the pass, on the input or on this machine.
 
@@ -203,7 +202,7 @@ def notes_on(
     """
     given = {name: data for name, data in sets.items() if data is not None}
     encoded = {name: data.samples.encoded for name, data in given.items()}
-    if isinstance(repair, Training):
+    if repair is not None:
         encoded["train"] = repair.encoded
     return [
         *_on_data(encoded, config),
@@ -272,8 +271,8 @@ def _on_points(checkpoint: Checkpoint, confirming: DataSet | None, config: RunCo
             yield note
 
 
-def _on_training(checkpoint: Checkpoint, repair: Repair | None) -> Iterator[str]:
-    if isinstance(repair, Training) and repair.settings.bf16:
+def _on_training(checkpoint: Checkpoint, repair: Training | None) -> Iterator[str]:
+    if repair is not None and repair.settings.bf16:
         gain = gain_in_rate(checkpoint.model.device)
         if gain < 1:
             yield (

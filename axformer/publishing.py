@@ -18,9 +18,9 @@ from axformer.intake.dataset import DataSet
 from axformer.methods.decisions import Decisions
 from axformer.new_head import UNTOUCHED, Headed
 from axformer.plan.plan import PlanFile, PlanSource, said_repaired
-from axformer.repair.base import Repaired
 from axformer.repair.refit import Refit, refitted
 from axformer.repair.storage import write_refit
+from axformer.repair.training import Repaired
 from axformer.reporting.card import PICTURE, write_card
 from axformer.reporting.card_forms import loading_of
 from axformer.reporting.form_reports import summary

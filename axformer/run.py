@@ -16,7 +16,7 @@ from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.intake.parts import split_off
 from axformer.intake.shared_rows import shared_with
-from axformer.methods.base import Ground, method_of, plan_of, targets_of
+from axformer.methods.base import Ground, made_by, plan_of, targets_of
 from axformer.methods.confirmation import CONFIRMING, measure_path
 from axformer.methods.decisions import Decisions
 from axformer.methods.targets import SpeedEstimate
@@ -33,11 +33,8 @@ from axformer.opening import (
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial
 from axformer.publishing import Decided, Made, publish
-from axformer.repair.base import Repair, Repaired
-from axformer.repair.local import LocalFits
-from axformer.repair.polish import polish_training
 from axformer.repair.refit import can_refit
-from axformer.repair.training import Training
+from axformer.repair.training import Repaired, Training, polish_training
 from axformer.reporting.look import Look, check_training_rows, look_at
 from axformer.scores.importance import ScoreUnits
 from axformer.surroundings import Surroundings
@@ -54,13 +51,13 @@ class PruningRun:
         validation: DataSet,
         test: DataSet | None,
         config: RunConfig,
-        repair: Repair | None = None,
+        repair: Training | None = None,
         calibration: DataSet | None = None,
         names: Mapping[str, str] | None = None,
         headed: Headed | None = None,
         asked: Run | None = None,
     ) -> None:
-        self._method = method_of(config)
+        self._method = made_by(type(config))
         self._method.check(config, checkpoint)
         check_fits(config, checkpoint, repair)
         self.config = config
@@ -83,20 +80,19 @@ class PruningRun:
     def _ground_of(self, calibrating: DataSet) -> Ground:
         """What the method works with."""
         checkpoint, config, deciding = self._checkpoint, self.config, self.deciding
-        refits = recovery = None
+        refits = None
         if config.needs.fitting and can_refit(checkpoint.model, checkpoint.architecture):
             refits = self._method.fits(checkpoint.model, checkpoint.architecture, calibrating.samples)
         training = polish_training(calibrating, checkpoint, config) if config.needs.polish else self._repair
-        if isinstance(training, Training):
-            recovery = self._method.recovery(checkpoint, training, deciding, config, refits)
-        fitting = refits if isinstance(refits, LocalFits) else None
-        return Ground(
+        ground = Ground(
             *(checkpoint, deciding.samples, config, self._targets),
             calibration=calibrating.samples,
-            untouched=Untouched(checkpoint, deciding.samples, config, fitting),
+            untouched=Untouched(checkpoint, deciding.samples, config, None if refits is None else refits.in_trials),
             refits=refits,
-            recovery=recovery,
         )
+        if training is None:
+            return ground
+        return replace(ground, recovery=self._method.recovery(ground, training, deciding))
 
     @classmethod
     def open(
@@ -168,7 +164,7 @@ class PruningRun:
         seen = look_at(self._checkpoint, self.deciding, self._ground.untouched.measured(keep=True))
         if not self.config.accept_poor_model:
             seen.check()
-            if isinstance(self._repair, Training) and self._repair.settings.needs_labels and self._headed is None:
+            if self._repair is not None and self._repair.settings.needs_labels and self._headed is None:
                 check_training_rows(self._checkpoint, self._repair.rows, self.config)
         return seen
 
@@ -242,7 +238,7 @@ class PruningRun:
         made_with = {"the rows that decide": self.deciding.samples.encoded}
         if self.calibration is not None:
             made_with["the calibration rows"] = self.calibration.samples.encoded
-        if isinstance(self._repair, Training):
+        if self._repair is not None:
             made_with["the training rows"] = self._repair.encoded
         measures = {name: data.samples.encoded for name, data in self._others.items() if data is not None}
         doubts = {name: shared_with(data, made_with) for name, data in measures.items()}

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import torch
 from transformers import get_linear_schedule_with_warmup
 
-from axformer.evaluation.low_precision import gain_in_rate
+from axformer.devices import gain_in_rate
 from benchmarks.tasks.base import Task
 
 # Batches whose rows are sorted together: enough to make lengths alike, few enough to keep the order random.

@@ -14,9 +14,9 @@ from torch import Tensor
 from axformer.config import RunConfig
 from axformer.data.batches import Batch
 from axformer.data.encoding import UNLABELLED, tokenize
-from axformer.evaluation.positions import read_positions
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
+from axformer.model.tail import read_positions
 from axformer.tasks.token_classification import TokenClassification
 
 

@@ -35,8 +35,7 @@ def _of_weights(plans: tuple[PlanFile, PlanFile], paths: tuple[Path, Path]) -> l
     """Differences of the fitted weights, which lie beside the plans."""
     if all(plan.repair is None for plan in plans):
         return []
-    from axformer.repair.difference import differences_of_fits
-    from axformer.repair.storage import read_refit
+    from axformer.repair.storage import differences_of_fits, read_refit
 
     beside = (path if path.is_dir() else path.parent for path in paths)
     fits = [{} if plan.repair is None else read_refit(where) for plan, where in zip(plans, beside, strict=True)]

@@ -131,12 +131,12 @@ class RunConfig(BaseModel):
     @property
     def measures_path(self) -> bool:
         """Whether the path is the purpose of the run, so that each model on it is measured on held-out data."""
-        return self.loss_limit is not None
+        return self.about.of_plans or self.loss_limit is not None
 
     @property
     def expects_cost(self) -> bool:
         """Whether a size or a speed is asked for, whatever it costs, so that a result is judged by what it cost."""
-        return False
+        return self.about.of_plans and self.within_points is None
 
     @property
     def attention_kept(self) -> int | None:
@@ -224,11 +224,3 @@ class PlansConfig(RunConfig):
                 f"evaluate_in={self.evaluate_in}: {self.about.title} measures in float32; take the form onnx_int8, or "
                 "method=axformer"
             )
-
-    @property
-    def measures_path(self) -> bool:
-        return True
-
-    @property
-    def expects_cost(self) -> bool:
-        return self.within_points is None

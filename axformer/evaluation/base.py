@@ -1,15 +1,19 @@
-"""The interface of evaluators, which measure the losses of a plan; slow and fast ones are interchangeable."""
+"""The interface of evaluators, which measure the losses of a plan; slow and fast ones are interchangeable.
+
+Losses arrive in parts, on a GPU while later batches are computed.
+"""
 
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Self
+from typing import Protocol, Self
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from axformer.data.batches import Samples
-from axformer.plan.plan import Plan
+from axformer.plan.plan import LayerPlan, Plan
 
 
 @dataclass(frozen=True)
@@ -60,16 +64,21 @@ class Evaluator(ABC):
 
     def losses(self, plan: Plan) -> Tensor:
         """The loss of each sample under a plan, in the order of the data, shape (samples,), float32, on the CPU."""
-        return together(self.parts(plan))
+        parts = list(self.parts(plan))
+        places = torch.cat([part.places for part in parts])
+        losses = torch.empty(len(places))
+        losses[places] = torch.cat([part.losses for part in parts])
+        return losses
 
 
-def together(parts: Iterable[Part]) -> Tensor:
-    """Combine parts into the losses of all samples, shape (samples,), in the order of the data."""
-    everything = list(parts)
-    places = torch.cat([part.places for part in everything])
-    losses = torch.empty(len(places))
-    losses[places] = torch.cat([part.losses for part in everything])
-    return losses
+class Fitting(Protocol):
+    """Fits the remaining weights of a plan. The weights of a layer are a function of the layer's plan alone."""
+
+    def prepare(self, plan: Plan) -> None:
+        """Compute the weights of a plan, using all cores."""
+
+    def fit(self, index: int, layer: nn.Module, plan: LayerPlan) -> None:
+        """Put the weights into layer number ``index``, which was cut as in its plan. The plan must have been prepared."""
 
 
 def by_sample(parts: Iterable[Part], samples: Samples) -> Iterator[Part]:
@@ -87,3 +96,44 @@ def by_sample(parts: Iterable[Part], samples: Samples) -> Iterator[Part]:
         done = torch.unique(touched)
         done = done[missing[done] == 0]
         yield Part(done, (sums[done] / rows[done]).float())
+
+
+AHEAD_ON_GPU = 1
+"""Number of batches that a GPU is given before the losses of an earlier one are read, so that it never waits for the CPU. When
+a trial is decided early, this many batches were run in vain."""
+
+
+_Arrival = tuple[Part, torch.cuda.Event | None]
+"""A part whose losses may still be in transfer, and the end of the transfer."""
+
+
+def arriving(computed: Iterable[tuple[Tensor, Tensor]], ahead: int) -> Iterator[Part]:
+    """Parts in main memory, in order.
+
+    Args:
+        computed: indices on the CPU and losses on the device, as they are computed.
+        ahead: number of batches computed before the first of them is read.
+    """
+    waiting: deque[_Arrival] = deque()
+    for places, losses in computed:
+        waiting.append(_sent(places, losses))
+        if len(waiting) > ahead:
+            yield _awaited(*waiting.popleft())
+    while waiting:
+        yield _awaited(*waiting.popleft())
+
+
+def _awaited(part: Part, arrived: torch.cuda.Event | None) -> Part:
+    if arrived is not None:
+        arrived.synchronize()
+    return part
+
+
+def _sent(places: Tensor, losses: Tensor) -> _Arrival:
+    if losses.device.type != "cuda":
+        return Part(places, losses.cpu()), None
+    target = torch.empty(losses.shape, dtype=losses.dtype, pin_memory=True)
+    target.copy_(losses, non_blocking=True)
+    arrived = torch.cuda.Event()  # type: ignore[no-untyped-call]
+    arrived.record()
+    return Part(places, target), arrived

@@ -28,10 +28,6 @@ class CutLayers:
     """Returns a model's layers under any plan. The last two forms of each layer are cached."""
 
     def __init__(self, model: Any, architecture: Architecture, convert: Convert = leave) -> None:
-        """
-        Args:
-            convert: called with each layer after it was cut as in a plan.
-        """
         self._model = model
         self._architecture = architecture
         self._convert = convert

@@ -20,7 +20,8 @@ from transformers.pytorch_utils import Conv1D
 
 from axformer.architectures.base import Architecture
 from axformer.architectures.shared import SharedLinear
-from axformer.evaluation.base import Evaluator, Part
+from axformer.evaluation.base import Part
+from axformer.evaluation.prefix import PrefixEvaluator
 from axformer.plan.plan import Plan
 
 LARGEST = 127
@@ -45,22 +46,13 @@ def in_int8(model: Any, architecture: Architecture) -> Iterator[None]:
             projection.__dict__.pop("forward", None)
 
 
-class Int8Evaluator(Evaluator):
-    """Wraps any evaluator to measure in int8; see :class:`axformer.evaluation.base.Evaluator`."""
+class Int8Evaluator(PrefixEvaluator):
+    """Measures in int8; see :class:`axformer.evaluation.base.Evaluator`."""
 
     precision = "int8"
 
-    def __init__(self, evaluator: Evaluator, model: Any, architecture: Architecture) -> None:
-        self._evaluator = evaluator
-        self._model = model
-        self._architecture = architecture
-
-    @property
-    def total(self) -> int:
-        return self._evaluator.total
-
     def parts(self, plan: Plan) -> Iterator[Part]:
-        parts = self._evaluator.parts(plan)
+        parts = super().parts(plan)
         while True:
             with in_int8(self._model, self._architecture):
                 part = next(parts, None)
@@ -68,35 +60,20 @@ class Int8Evaluator(Evaluator):
                 return
             yield part
 
-    def accept(self, plan: Plan) -> None:
-        self._evaluator.accept(plan)
 
-    def see_first(self, samples: Tensor | None) -> None:
-        self._evaluator.see_first(samples)
-
-
-def int8_linear(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """A linear map in int8.
+def _forward(projection: Any, hidden: Tensor) -> Tensor:
+    """A linear map in int8, from (..., inputs) to (..., outputs).
 
     Inputs whose weights are all 0 do not affect the scale, so masking an input is the same as removing it.
-
-    Args:
-        hidden: shape (..., inputs).
-        weight: shape (outputs, inputs).
-        bias: shape (outputs,).
     """
+    weight = projection.weight.T if isinstance(projection, Conv1D) else projection.weight
     inputs, input_scale = _quantize(hidden * (weight != 0).any(dim=0))
     weights, weight_scale = _quantize(weight)
     output = (inputs @ weights.T) * input_scale * weight_scale.T
-    return output if bias is None else output + bias
+    return output if projection.bias is None else output + projection.bias
 
 
 def _quantize(values: Tensor) -> tuple[Tensor, Tensor]:
     """Round to integers, stored as float32, with a scale for each row."""
     scale = values.abs().amax(dim=-1, keepdim=True).clamp(min=torch.finfo(values.dtype).tiny * LARGEST) / LARGEST
     return (values / scale).round(), scale
-
-
-def _forward(projection: Any, hidden: Tensor) -> Tensor:
-    weight = projection.weight.T if isinstance(projection, Conv1D) else projection.weight
-    return int8_linear(hidden, weight, projection.bias)

@@ -19,21 +19,36 @@ from torch import Tensor, nn
 from axformer.architectures.base import Architecture
 from axformer.data.batches import Batch, Samples
 from axformer.evaluation.activations import Activations, input_bytes
-from axformer.evaluation.arrivals import AHEAD_ON_GPU, arriving
-from axformer.evaluation.base import Evaluator, Part, by_sample
-from axformer.evaluation.changes import Units, first_changed_block, longest_untouched, units_removed
+from axformer.evaluation.base import AHEAD_ON_GPU, Evaluator, Fitting, Part, arriving, by_sample
+from axformer.evaluation.changes import Route, Units, first_changed_block, longest_untouched, route_of, units_removed
 from axformer.evaluation.cut_layers import CutLayers
-from axformer.evaluation.fitting import Fitting
 from axformer.evaluation.multiply import multiply_fast
-from axformer.evaluation.positions import read_positions
-from axformer.evaluation.route import Route, route_of
-from axformer.evaluation.shares import added, has_shares
-from axformer.evaluation.techniques import ALL, Techniques
-from axformer.evaluation.walk import Walk
-from axformer.model.tail import ReadPosition, mixes, tail_start
+from axformer.evaluation.walk import Walk, added, has_shares
+from axformer.model.tail import ReadPosition, mixes, read_positions, tail_start
 from axformer.plan.blocks import Block, all_blocks
 from axformer.plan.plan import LayerPlan, Plan
 from axformer.tasks.base import Losses
+
+
+@dataclass(frozen=True)
+class Techniques:
+    """Switches of the techniques. None of them changes a loss by more than rounding (ALGORITHM, "Exactness")."""
+
+    prefixes: bool = True
+    """Cache the inputs of blocks, and run only the blocks from the first change on."""
+    shares: bool = True
+    """Subtract the share of a head or a neuron group from its block's output, instead of running the block without it."""
+    tail: bool = True
+    """After the last attention, compute only the position that the head reads."""
+    absorbed: bool = True
+    """If the head reads one position, compute no keys and values for the last attention, provided that it is plain."""
+    packed: bool = True
+    """On a CPU, pack weights for the kernels once, and fuse activation functions into the products."""
+    untouched: bool = True
+    """Skip samples that hard attention cannot change, because they have at most K tokens."""
+
+
+ALL = Techniques()
 
 
 class PrefixEvaluator(Evaluator):
@@ -53,12 +68,7 @@ class PrefixEvaluator(Evaluator):
         techniques: Techniques = ALL,
         fitting: Fitting | None = None,
     ) -> None:
-        """
-        Args:
-            plan: the current plan.
-            budget: bytes of activations to cache, on the device of the samples.
-            techniques: the techniques that make it fast.
-            fitting: fits the remaining weights; None to leave them as they are.
+        """Begin with a current plan, and cache at most ``budget`` bytes of activations on the device of the samples.
 
         Raises:
             ConfigError: the disk has no space for required activations that do not fit into the budget.
@@ -94,6 +104,8 @@ class PrefixEvaluator(Evaluator):
         return len(self._samples)
 
     def parts(self, plan: Plan) -> Iterator[Part]:
+        if self._fitting is not None:
+            self._fitting.prepare(plan)
         return by_sample(self.rows(plan), self._samples)
 
     def rows(self, plan: Plan) -> Iterator[Part]:

@@ -19,8 +19,7 @@ from torch import Tensor
 
 from axformer.architectures.base import Architecture
 from axformer.data.batches import Samples
-from axformer.evaluation.base import Evaluator, Part, by_sample
-from axformer.evaluation.fitting import Fitting
+from axformer.evaluation.base import Evaluator, Fitting, Part, by_sample
 from axformer.evaluation.prefix import PrefixEvaluator
 from axformer.plan.plan import Plan
 from axformer.tasks.base import Losses
@@ -51,8 +50,7 @@ class ThreadedEvaluator(Evaluator):
         Args:
             plan: the current plan.
             budget: bytes of activations that all threads together cache.
-            threads: number of threads, limited by the number of batches. Thread n measures every ``threads``-th batch,
-                starting with number n.
+            threads: limited by the number of batches; thread n measures every ``threads``-th batch from number n on.
             cores: number of cores that all threads together use.
             fitting: fits the remaining weights; None to leave them as they are.
         """
@@ -64,6 +62,7 @@ class ThreadedEvaluator(Evaluator):
         ]
         self._samples = samples
         self._cores = cores
+        self._fitting = fitting
 
     def __enter__(self) -> Self:
         count = len(self._evaluators)
@@ -80,6 +79,8 @@ class ThreadedEvaluator(Evaluator):
         return len(self._samples)
 
     def parts(self, plan: Plan) -> Iterator[Part]:
+        if self._fitting is not None:
+            self._fitting.prepare(plan)
         return by_sample(self._rows(plan), self._samples)
 
     def accept(self, plan: Plan) -> None:

@@ -7,14 +7,46 @@ report are bit for bit the same with and without a check before the pass.
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import torch
+
 from axformer.config import RunConfig
 from axformer.data.batches import Samples
-from axformer.evaluation.base import Evaluator
-from axformer.evaluation.build import make_evaluator
-from axformer.evaluation.fitting import Fitting
+from axformer.evaluation.base import Evaluator, Fitting
+from axformer.evaluation.budget import cache_budget
+from axformer.evaluation.int8 import Int8Evaluator
+from axformer.evaluation.prefix import PrefixEvaluator, Techniques
+from axformer.evaluation.threads import ThreadedEvaluator, threads_for
 from axformer.intake.checkpoint import Checkpoint
 from axformer.plan.plan import Plan
 from axformer.scores.measured import Measured, Recording, measure
+from axformer.tasks.base import Losses
+
+
+def make_evaluator(
+    checkpoint: Checkpoint,
+    samples: Samples,
+    config: RunConfig,
+    task: Losses | None = None,
+    fitting: Fitting | None = None,
+) -> Evaluator:
+    """Make the evaluator of a pass, which is used as a context manager.
+
+    Args:
+        task: computes the losses: a recording of the checkpoint's task, or None for the task itself.
+        fitting: fits the remaining weights; None to leave them as they are.
+    """
+    model, architecture, device = checkpoint.model, checkpoint.architecture, checkpoint.model.device
+    budget, plan = cache_budget(config.cache_budget, str(device)), Plan.full(checkpoint.dimensions)
+    given = model, architecture, task or checkpoint.task, samples, plan
+    if config.evaluate_in == "int8":
+        # These bypass the linear modules, or pass them only a part of their inputs, which would have other scales in int8.
+        techniques = Techniques(shares=False, absorbed=False, packed=False)
+        return Int8Evaluator(*given, budget=budget, techniques=techniques)
+    cores = torch.get_num_threads()
+    threads = threads_for(device, cores)
+    if threads == 1:
+        return PrefixEvaluator(*given, budget=budget, fitting=fitting)
+    return ThreadedEvaluator(*given, budget=budget, threads=threads, cores=cores, fitting=fitting)
 
 
 class Untouched:
@@ -27,11 +59,6 @@ class Untouched:
         config: RunConfig,
         fitting: Fitting | None = None,
     ) -> None:
-        """
-        Args:
-            samples: the deciding samples.
-            fitting: fits the remaining weights of plans; None to leave them as they are.
-        """
         self._checkpoint = checkpoint
         self._samples = samples
         self._config = config

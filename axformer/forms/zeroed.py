@@ -12,8 +12,7 @@ from axformer.errors import FormError
 from axformer.model.compact import needs_hard_attention, stock_attention
 from axformer.model.surgery import drop_layers
 from axformer.plan.plan import Plan
-from axformer.repair.in_place import masked_and_fitted
-from axformer.repair.refit import Refit, of_remaining
+from axformer.repair.refit import Refit, masked_and_fitted, of_remaining
 
 
 def zeroed(model: Any, architecture: Architecture, plan: Plan, fits: Refit | None = None) -> Any:

@@ -96,23 +96,8 @@ class Method:
             ConfigError: they do not.
         """
 
-    def recovery(
-        self,
-        checkpoint: Checkpoint,  # noqa: ARG002 - for methods
-        training: Training,  # noqa: ARG002 - for methods
-        deciding: DataSet,  # noqa: ARG002 - for methods
-        config: Any,  # noqa: ARG002 - for methods
-        refits: Fits | None,  # noqa: ARG002 - for methods
-    ) -> Recovery | None:
-        """What trains the model of every plan; None where only the kept model is trained.
-
-        Args:
-            checkpoint: the untouched model.
-            training: the training.
-            deciding: the rows that decide.
-            config: the knobs.
-            refits: fits weights before the training.
-        """
+    def recovery(self, ground: Ground, training: Training, deciding: DataSet) -> Recovery | None:  # noqa: ARG002 - for methods
+        """What trains the model of every plan, given a ground without it; None where only the kept model is trained."""
         return None
 
     def files(self, ground: Ground, trace: Sequence[Trial]) -> Mapping[str, str]:  # noqa: ARG002 - for methods
@@ -135,11 +120,6 @@ class Method:
             Every trial in order; each pass begins with the untouched model.
         """
         raise NotImplementedError
-
-
-def method_of(config: RunConfig) -> Method:
-    """The method that a config names."""
-    return made_by(type(config))
 
 
 def made_by(kind: type[RunConfig]) -> Method:

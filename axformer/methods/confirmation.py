@@ -17,7 +17,7 @@ import numpy as np
 from axformer.config import RunConfig
 from axformer.data.batches import Samples
 from axformer.errors import CheckpointError
-from axformer.evaluation.build import make_evaluator
+from axformer.evaluation.untouched import make_evaluator
 from axformer.intake.checkpoint import Checkpoint
 from axformer.model.operations import Operations
 from axformer.plan.path import Point

@@ -32,21 +32,13 @@ class Meter(Protocol):
     """The largest number of trials of the run."""
 
     def __init__(self, dimensions: Dimensions, config: Any) -> None:
-        """
-        Args:
-            dimensions: of the model.
-            config: the knobs of the run.
-        """
+        """Begin without trials."""
 
     def add(self, trials: Iterable[Trial]) -> None:
         """Add the next trials."""
 
     def progress(self, *, ended: bool = False) -> Progress:
-        """The progress of the run.
-
-        Args:
-            ended: whether the run has ended. Its trials alone cannot say that if it may stop at a target.
-        """
+        """The progress of the run; its trials alone cannot say that it has ended if it may stop at a target."""
 
     @property
     def refused_by_safeguard(self) -> int | None:

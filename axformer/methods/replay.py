@@ -10,10 +10,7 @@ class Replay:
     """Hands out the stored trials one by one; :attr:`seq` goes on counting after the last."""
 
     def __init__(self, trials: Sequence[Trial] = ()) -> None:
-        """
-        Args:
-            trials: those that the same pass yielded before it was stopped.
-        """
+        """Hand out the trials that the same pass yielded before it was stopped."""
         self._trials = trials
         self.seq = 0
         """Number of the next trial."""

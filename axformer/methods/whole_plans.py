@@ -17,12 +17,7 @@ class WholePlans:
     """The trials of one run, each of a whole plan."""
 
     def __init__(self, ground: Ground, replay: Replay, phase: Phase) -> None:
-        """
-        Args:
-            ground: what the method works with.
-            replay: the trials that the same run yielded before it was stopped.
-            phase: of all trials but the first.
-        """
+        """Begin a run, whose trials but the first are of one phase."""
         self._ground = ground
         self._replay = replay
         self._phase = phase
@@ -79,7 +74,6 @@ class WholePlans:
 
         Args:
             element: the plan's id.
-            plan: the plan.
             judge: decides on the model as it was measured on the deciding rows.
             more: further fields of the trial.
         """

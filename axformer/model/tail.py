@@ -5,10 +5,13 @@ The input of the tail's first block has the full shape; its output has one token
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from axformer.architectures.base import Architecture
+from axformer.data.batches import Batch
 from axformer.plan.blocks import Block, BlockKind, blocks_of_layer
 from axformer.plan.plan import Plan
 
@@ -51,3 +54,12 @@ class ReadPosition:
         shape = list(hidden.shape)
         shape[self.axis] = tokens
         return hidden.expand(shape)
+
+
+def read_positions(model: Any, architecture: Architecture, batch: Batch) -> ReadPosition | None:
+    """The position of each sequence that a pooling head reads; None if it reads several."""
+    head = architecture.head_of(model)
+    if head is not None and head.auto_class in architecture.reads_behind_padding:
+        return ReadPosition(batch.starts().flatten(), architecture.token_axis)
+    tokens = architecture.read_position(model.config, batch.inputs["input_ids"].flatten(end_dim=-2))
+    return None if tokens is None else ReadPosition(tokens, architecture.token_axis)

@@ -31,14 +31,7 @@ class Blockwise:
     def __init__(
         self, model: Any, architecture: Architecture, samples: Samples, plan: Plan, change: Convert = leave
     ) -> None:
-        """
-        Args:
-            model: whole and prepared; it is not changed.
-            architecture: the model's family.
-            samples: the data.
-            plan: the plan.
-            change: changes each layer after it was cut as in the plan.
-        """
+        """Begin at the first block of a whole, prepared model, which is not changed; ``change`` gets each cut layer."""
         self._model = model
         self._architecture = architecture
         self._samples = samples

@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -51,7 +51,7 @@ class WholeBlock:
         calibration = Calibration()
         for batch, x in teacher.look():
             calibration.add(batch, x, functional.linear(x, weight, None if bias is None else bias.detach()))
-        return cls(weight, bias is not None, calibration.fitting, calibration.checking)
+        return cls(weight, bias is not None, *calibration.sums)
 
     @property
     def covariance(self) -> Tensor:
@@ -74,15 +74,12 @@ class WholeBlock:
 
 
 class LocalFits:
-    """The fits of all blocks, each computed when a plan needs it. The sums of the blocks are kept in files."""
+    """The fits of all blocks, each computed when a plan needs it; see :class:`axformer.repair.refit.Fits`.
+
+    The sums of the blocks are kept in files.
+    """
 
     def __init__(self, model: Any, architecture: Architecture, samples: Samples) -> None:
-        """
-        Args:
-            model: whole and prepared; it is not changed.
-            architecture: the model's family.
-            samples: calibration data; its labels are not used.
-        """
         self._model = model
         self._architecture = architecture
         self._samples = samples
@@ -90,6 +87,10 @@ class LocalFits:
         self._files: Path | None = None
         self._found: dict[Block, OrderedDict[tuple[int, ...], BlockFit | None]] = {}
         self._orders: dict[Block, Leaving] = {}
+
+    @property
+    def in_trials(self) -> Self:
+        return self
 
     def of(self, plan: Plan, check_cancelled: Callable[[], None] = lambda: None) -> Refit:
         """The fit of every block that the plan keeps in part."""

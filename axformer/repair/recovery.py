@@ -7,21 +7,25 @@ every training lies under its own name, so that each is done once, and one that 
 import shutil
 import tempfile
 import weakref
+from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
+import torch
+
+from axformer.architectures.base import Architecture
 from axformer.errors import ConfigError
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.model.compact import compact
 from axformer.model.number_format import cast, computing_in
+from axformer.model.surgery import operate
 from axformer.plan.plan import Plan
-from axformer.repair.base import Repaired
 from axformer.repair.losses import Course
 from axformer.repair.refit import Refit, apply_refit, can_refit
-from axformer.repair.training import Training, record_of, train
-from axformer.repair.widening import put_back
+from axformer.repair.training import Repaired, Training, record_of, train
 from axformer.scores.measured import Sets, measure_sets, scores_of
 from axformer.surroundings import Surroundings
 
@@ -42,24 +46,15 @@ class Origin:
     """Fitted weights that the plan's model gets before its training."""
 
 
-class Origins(Protocol):
-    """Says of every plan where its training begins."""
-
-    def of(self, plan: Plan) -> Origin:
-        """The origin of a plan."""
+Origins = Callable[[Plan], Origin]
+"""Says of every plan where its training begins."""
 
 
 class Recovery:
     """Trains the models of plans."""
 
     def __init__(self, checkpoint: Checkpoint, training: Training, deciding: DataSet, origins: Origins) -> None:
-        """
-        Args:
-            checkpoint: the untouched model, which is not changed.
-            training: the training rows and the settings.
-            deciding: the deciding rows, on which losses are measured after each epoch.
-            origins: where each training begins.
-        """
+        """Train what plans leave of a checkpoint, which is not changed; each epoch ends with the losses on ``deciding``."""
         self._checkpoint = checkpoint
         self._training = training
         self._deciding = deciding
@@ -76,15 +71,12 @@ class Recovery:
         return self._whole(self._checkpoint.model, plan, self._training, self._kept(surroundings))
 
     def repaired(self, plan: Plan, sets: Sets, surroundings: Surroundings) -> Repaired:
-        """The trained model of a plan in the checkpoint's number format, with the record for the report.
+        """The trained model of a plan that removes something, in the checkpoint's number format, with its record for reports.
 
-        Args:
-            plan: removes something.
-            sets: data to measure the model on before it is trained, by name.
-            surroundings: where it happens.
+        Before it is trained, it is measured on ``sets``.
         """
         checkpoint = self._checkpoint
-        cut = self._cut(checkpoint.model, plan, self.origins.of(plan).fits)
+        cut = self._cut(checkpoint.model, plan, self.origins(plan).fits)
         with computing_in(cut, checkpoint.dtype):
             before = scores_of(measure_sets(cut, checkpoint.task, sets))
         model, course = self.model_of(plan, surroundings)
@@ -93,7 +85,7 @@ class Recovery:
 
     def _trained(self, plan: Plan, training: Training, surroundings: Surroundings) -> tuple[Any, Course]:
         """Train the model of a plan from its origin."""
-        checkpoint, origin = self._checkpoint, self.origins.of(plan)
+        checkpoint, origin = self._checkpoint, self.origins(plan)
         whole = origin.model
         if origin.before is not None:
             whole = self._whole(whole, origin.before, origin.training or training, surroundings)
@@ -136,3 +128,30 @@ def check_own_weights(checkpoint: Checkpoint, knob: str, remedy: str) -> None:
             f"{knob}: the layers of models of type '{checkpoint.architecture.model_type}' share their weights, so none can be "
             f"trained and then left out; {remedy}"
         )
+
+
+def put_back(model: Any, architecture: Architecture, plan: Plan, small: Any) -> Any:
+    """A copy of a whole, prepared model with the weights of a compact one; what the plan removes is as in the whole model.
+
+    A model whose weights are their own places is cut like the whole one, so what it then holds says where each weight belongs,
+    for any family and plan. It takes eight bytes for each weight meanwhile.
+
+    Args:
+        model: the whole model, which is not changed; its layers have weights of their own.
+        small: the compact model of the plan, with other weights.
+    """
+    whole, places = deepcopy(model), deepcopy(model)
+    first = 0
+    for place in places.parameters():
+        place.requires_grad_(False)
+        place.data = torch.arange(first, first + place.numel(), device=place.device).view_as(place)
+        first += place.numel()
+    operate(places, architecture, plan)
+    flat = torch.cat([weight.detach().flatten() for weight in whole.parameters()])
+    values = dict(small.named_parameters(remove_duplicate=False))
+    for name, place in places.named_parameters():
+        flat[place.flatten()] = values[name].detach().flatten()
+    parts = torch.split(flat, [weight.numel() for weight in whole.parameters()])
+    for weight, part in zip(whole.parameters(), parts, strict=True):
+        weight.data.copy_(part.view_as(weight))
+    return whole

@@ -4,16 +4,21 @@ The refit is *sequential*: the input of a block is the student's after everythin
 of the teacher, the untouched model, at the same token. So errors from below are repaired above. No label is used.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from axformer.architectures.base import Architecture, BlockWeights
 from axformer.data.batches import Batch, Samples
+from axformer.evaluation.base import Fitting
+from axformer.model.masking import masked
 from axformer.plan.blocks import Block, all_blocks, blocks_of_layer
+from axformer.plan.elements import Dimensions
 from axformer.plan.plan import LayerPlan, Plan
 from axformer.repair.blockwise import Blockwise
 from axformer.repair.least_squares import Fit, Sums, refit
@@ -53,30 +58,20 @@ class Fits(Protocol):
             samples: calibration data; its labels are not used.
         """
 
+    @property
+    def in_trials(self) -> Fitting | None:
+        """Fits the layers that trials cut; None if only the models of whole plans are fitted."""
+
     def of(self, plan: Plan, check_cancelled: Callable[[], None] = lambda: None) -> Refit:
         """The fitted weights of a plan."""
-
-
-class Solver(Protocol):
-    """Fits the remaining columns of one block; arguments as for :func:`axformer.repair.least_squares.refit`."""
-
-    def __call__(self, weight: Tensor, fitting: Sums, checking: Sums, *, has_bias: bool) -> Fit: ...
-
-
-def solved_by_refit(block: Block) -> Solver:  # noqa: ARG001 - the same for every block
-    """The default solver of every block."""
-    return refit
 
 
 class Refits:
     """Sequential refits of plans (:func:`refit_plan`), each computed once; see :class:`Fits`."""
 
+    in_trials = None
+
     def __init__(self, model: Any, architecture: Architecture, samples: Samples) -> None:
-        """
-        Args:
-            model: whole and prepared; it is not changed.
-            samples: calibration data.
-        """
         self._model = model
         self._architecture = architecture
         self._samples = samples
@@ -112,14 +107,12 @@ def refit_plan(
     samples: Samples,
     plan: Plan,
     check_cancelled: Callable[[], None] = lambda: None,
-    solver_of: Callable[[Block], Solver] = solved_by_refit,
 ) -> Refit:
     """Fit the remaining weights of a whole, prepared model under a plan. The model itself is not changed.
 
     Args:
         samples: calibration data; its labels are not used.
         check_cancelled: called between blocks; an exception from it ends the refit.
-        solver_of: returns the solver of a block.
     """
     full = Plan.full(architecture.dimensions(model.config))
     found: dict[Block, BlockFit] = {}
@@ -137,7 +130,7 @@ def refit_plan(
         before, after = full.layers[block.layer], plan.layers[block.layer]
         is_cut = block.part_of(before) != block.part_of(after)
         if (is_changed or is_cut) and block.is_kept_in(after):
-            fit = _fit_block(teacher, student, after, solver_of(block))
+            fit = _fit_block(teacher, student, after)
             if fit is not None:
                 found[block] = fit
                 student.cut_again()
@@ -209,16 +202,10 @@ class Calibration:
             sums.add(x[chosen], y[chosen])
 
     @property
-    def fitting(self) -> Sums:
-        """Sums over the tokens that candidates are fitted to."""
+    def sums(self) -> tuple[Sums, Sums]:
+        """Sums over the tokens that candidates are fitted to, and over those that choose between the candidates."""
         assert self._sums is not None, "there is data"
-        return self._sums[0]
-
-    @property
-    def checking(self) -> Sums:
-        """Sums over the tokens that choose between the candidates."""
-        assert self._sums is not None, "there is data"
-        return self._sums[1]
+        return self._sums
 
 
 def block_fit(fit: Fit, tokens: int) -> BlockFit:
@@ -227,7 +214,7 @@ def block_fit(fit: Fit, tokens: int) -> BlockFit:
     return BlockFit(weight, None if fit.bias is None else fit.bias.float(), fit.ridge, tokens)
 
 
-def _fit_block(teacher: Blockwise, student: Blockwise, plan: LayerPlan, solver: Solver) -> BlockFit | None:
+def _fit_block(teacher: Blockwise, student: Blockwise, plan: LayerPlan) -> BlockFit | None:
     """Fit the current block of both walks; None if no column is left and there is no bias to fit."""
     wanted, has_units = teacher.weights, bool(student.block.units_in(plan))
     has_bias = wanted.bias is not None
@@ -240,8 +227,8 @@ def _fit_block(teacher: Blockwise, student: Blockwise, plan: LayerPlan, solver: 
         source = x[..., :0] if sources is None else next(sources)[1]
         calibration.add(batch, source, functional.linear(x, matrix, bias))
     old = matrix_of(student.weights) if has_units else matrix[:, :0]
-    fit = solver(old, calibration.fitting, calibration.checking, has_bias=has_bias)
-    return block_fit(fit, calibration.fitting.count + calibration.checking.count)
+    fitting, checking = calibration.sums
+    return block_fit(refit(old, fitting, checking, has_bias=has_bias), fitting.count + checking.count)
 
 
 def _blocks(architecture: Architecture, layer: nn.Module) -> tuple[BlockWeights, BlockWeights]:
@@ -250,3 +237,35 @@ def _blocks(architecture: Architecture, layer: nn.Module) -> tuple[BlockWeights,
 
 def _frozen(value: Tensor) -> nn.Parameter:
     return nn.Parameter(value, requires_grad=False)
+
+
+@contextmanager
+def masked_and_fitted(model: Any, architecture: Architecture, plan: Plan, fits: Refit) -> Iterator[None]:
+    """Inside the ``with`` block, a prepared model computes the same as the fitted compact model.
+
+    Raises:
+        PlanError: the plan belongs to another model.
+    """
+    dimensions, layers = architecture.dimensions(model.config), architecture.layers(model)
+    with masked(model, architecture, plan), ExitStack() as undo:
+        for block, fit in fits.items():
+            weights = architecture.layout(block).weights(layers[block.layer])
+            if fit.weight is not None:  # without columns, masking has zeroed everything already
+                wide = _widened(fit.weight, weights, plan, block, dimensions)
+                _set(undo, weights.output.module, weights.output.name, wide)
+            if fit.bias is not None and weights.bias is not None:
+                _set(undo, weights.output.module, "bias", fit.bias.to(weights.bias.device, weights.bias.dtype))
+        yield
+
+
+def _widened(fitted: Tensor, weights: BlockWeights, plan: Plan, block: Block, dimensions: Dimensions) -> Tensor:
+    """The whole output projection, with the fitted matrix at the remaining columns and zeros at the others."""
+    output = weights.output
+    whole = torch.zeros_like(output.parameter)
+    columns = output.entries(block.units(plan), block.size(dimensions)).to(whole.device)
+    return whole.index_copy(output.axis, columns, shaped_like(fitted, weights).to(whole.device, whole.dtype))
+
+
+def _set(undo: ExitStack, module: nn.Module, name: str, value: Tensor) -> None:
+    undo.callback(setattr, module, name, getattr(module, name))
+    setattr(module, name, nn.Parameter(value, requires_grad=False))

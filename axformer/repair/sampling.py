@@ -18,12 +18,7 @@ class ByLength(Sampler[int]):
     """
 
     def __init__(self, lengths: Sequence[int], batch_size: int, seed: int) -> None:
-        """
-        Args:
-            lengths: tokens of each row.
-            batch_size: rows of a batch.
-            seed: of the order.
-        """
+        """Draw from rows of so many tokens each."""
         super().__init__()
         self._lengths = lengths
         self._batch_size = batch_size

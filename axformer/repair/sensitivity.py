@@ -7,17 +7,15 @@ Kronecker-factored Approximate Curvature*, 2015; for pruning van der Ouderaa and
 """
 
 from collections.abc import Callable
-from functools import partial
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from axformer.data.batches import Batch, Samples
+from axformer.data.batches import Samples
 from axformer.intake.checkpoint import Checkpoint
 from axformer.model.signals import Signals
 from axformer.repair.refit import matrix_of
-from axformer.tasks.divergence import Predicts, probe
+from axformer.tasks.divergence import probe
 
 EVENLY = 0.05
 """Share of the mean of the diagonal that is added to it: errors that are not small matter in other directions too."""
@@ -36,7 +34,9 @@ def sensitivities(
     signals = Signals(checkpoint.model, checkpoint.architecture, samples)
     backs = [to_outputs(matrix_of(block)) for block in signals.blocks()]
     found = [torch.zeros(len(back), len(back), dtype=torch.float64, device=back.device) for back in backs]
-    for batch, slopes in signals.slopes(partial(_probed, checkpoint.task)):
+    for batch, slopes in signals.slopes(
+        lambda output, batch: probe(checkpoint.task.predicted(output, batch), batch.rows)
+    ):
         check_cancelled()
         real = batch.inputs["attention_mask"].flatten(end_dim=-2).bool()
         for back, (_, slope), total in zip(backs, slopes, found, strict=True):
@@ -55,7 +55,3 @@ def to_outputs(matrix: Tensor) -> Tensor:
     """The matrix that turns the derivative by x into that by y = W x, as far as x can change y; shape (outputs, columns)."""
     inverse: Tensor = torch.linalg.pinv(matrix.double())
     return inverse.T.to(matrix.dtype)
-
-
-def _probed(task: Predicts, output: Any, batch: Batch) -> Tensor:
-    return probe(task.predicted(output, batch), batch.rows)

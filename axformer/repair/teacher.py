@@ -51,13 +51,7 @@ class Taught:
     """The loss of a model that learns from a teacher; see the module."""
 
     def __init__(self, task: Task, teacher: Any, kept: Sequence[int], settings: FinetuneSettings) -> None:
-        """
-        Args:
-            task: of both models.
-            teacher: the untouched model, in evaluation mode.
-            kept: the layers of the teacher that the student still has, from the bottom.
-            settings: the weights of the terms, and the temperature.
-        """
+        """Learn from a model in evaluation mode, whose layers ``kept``, from the bottom, the student still has."""
         self._task = task
         self._teacher = teacher
         self._kept = kept

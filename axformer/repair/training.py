@@ -17,11 +17,10 @@ from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.model.number_format import cast, computing_in
 from axformer.plan.plan import Plan
-from axformer.repair.base import Repaired
 from axformer.repair.finetune import Lesson, finetune
 from axformer.repair.freezing import frozen
 from axformer.repair.losses import Course
-from axformer.repair.teacher import Objective, TaskLoss, Taught
+from axformer.repair.teacher import Objective, TaskLoss, Taught, for_teacher
 from axformer.scores.measured import Sets, measure, measure_sets, scores_of
 from axformer.surroundings import Surroundings
 from axformer.wire.data_summary import DataSummary
@@ -30,8 +29,23 @@ from axformer.wire.report import Finetuning, Scores
 
 FIXED_MASKS = frozenset({"masked_lm"})
 """Tasks whose data masks the same tokens every time: a model would memorise these tokens instead of learning to predict."""
+POLISH = FinetuneSettings(teacher=True, teacher_weight=1.0, learning_rate=5e-5, dropout=False)
+"""The settings of a polish (COMPRESS, section 2). No label is looked at, so any texts of the kind that the model will see do.
+Without dropout predictions come closer to the teacher's in few steps (docs/compress.md)."""
 _DECIDES_WEIGHTS = ("torch", "transformers", "accelerate", "axformer")
 """Packages whose versions a training must have begun with to be continued."""
+
+
+@dataclass(frozen=True)
+class Repaired:
+    """A model whose remaining weights were trained, and a record of the training."""
+
+    model: Any
+    """In the number format of its checkpoint."""
+    record: Finetuning
+    """The record for the report."""
+    is_measured: bool = False
+    """Whether the path was measured with its models trained, so that its figures and certificate are those of this model."""
 
 
 @dataclass(frozen=True)
@@ -64,22 +78,12 @@ class Training:
 
 
 def record_of(training: Training, course: Course, before: Scores) -> Finetuning:
-    """The record of a training for the report.
-
-    Args:
-        training: the rows and the settings.
-        course: its course.
-        before: the figures of the model before it was trained.
-    """
+    """The record of a training for the report, with the figures of the model before it."""
     return Finetuning(
         settings=training.settings.model_dump(mode="json"),
         data=DataSummary(rows=len(training.rows), cut=training.encoded.cut, sha256=training.rows.digest()),
-        seconds=course.seconds,
         before=before,
-        steps=course.steps,
-        epochs=course.epochs,
-        kept_epoch=course.kept_epoch,
-        curve=course.curve,
+        **dict(course),
     )
 
 
@@ -177,3 +181,26 @@ def check_trainable(task: str, device: str) -> None:
             f"models of the task '{task}' cannot be fine-tuned here: their data is encoded with fixed masks, which are for "
             "measuring; leave finetune and train out, and train the finished model with a new mask each epoch"
         )
+
+
+def polish_training(calibration: DataSet, checkpoint: Checkpoint, config: RunConfig) -> Training:
+    """The training of a polish.
+
+    Args:
+        calibration: the rows to train on; their labels are not used.
+        checkpoint: the untouched model, the teacher.
+        config: the knobs of the run: how often all rows are seen, and the seed.
+
+    Raises:
+        ConfigError: models of this task, or on this device, cannot be trained here.
+    """
+    task, epochs = checkpoint.task.name, config.needs.polish
+    if task in FIXED_MASKS:
+        raise ConfigError(
+            f"polish={epochs}: models of the task '{task}' cannot be trained here, since their data is encoded with fixed "
+            "masks; leave polish out"
+        )
+    check_trainable(task, str(checkpoint.model.device))
+    settings = POLISH.model_copy(update={"epochs": epochs, "seed": config.seed})
+    encoded = for_teacher(calibration.samples.encoded, checkpoint.tokenizer)
+    return Training(calibration.rows, encoded, settings, config)

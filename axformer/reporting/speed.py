@@ -53,7 +53,7 @@ def _row(models: Sequence[Any], workload: Workload, effort: Effort) -> list[Spee
 
 
 @dataclass(frozen=True)
-class Turn:
+class TimedTurn:
     """One forward pass."""
 
     seconds: float
@@ -61,7 +61,7 @@ class Turn:
     """Seconds of them in which the calling thread had a processor."""
 
 
-def take_turns(models: Sequence[Any], batches: Sequence[Inputs], effort: Effort) -> list[list[Turn]]:
+def take_turns(models: Sequence[Any], batches: Sequence[Inputs], effort: Effort) -> list[list[TimedTurn]]:
     """Time the forward passes of several models in turns, the same number for each.
 
     In every repeat each model computes the same batch, and every repeat starts with a different model, so that other load
@@ -76,7 +76,7 @@ def take_turns(models: Sequence[Any], batches: Sequence[Inputs], effort: Effort)
         Every forward pass of each model.
     """
     own = [[_on_device(batch, model.device) for batch in batches] for model in models]
-    taken: list[list[Turn]] = [[] for _ in models]
+    taken: list[list[TimedTurn]] = [[] for _ in models]
     with torch.inference_mode():
         for _ in range(effort.warm_ups):
             for model, inputs in zip(models, own, strict=True):
@@ -95,7 +95,7 @@ def is_enough(spent: float, repeats: int, effort: Effort) -> bool:
     return (spent >= effort.seconds and repeats >= effort.least) or spent >= PATIENCE * effort.seconds
 
 
-def _cell(workload: Workload, turns: Sequence[Turn], model: Any) -> SpeedCell:
+def _cell(workload: Workload, turns: Sequence[TimedTurn], model: Any) -> SpeedCell:
     seconds = [turn.seconds for turn in turns]
     median, slow = (1000 * float(value) for value in np.quantile(seconds, [0.5, 0.95]))
     return SpeedCell(
@@ -114,12 +114,12 @@ def _on_device(inputs: Inputs, device: Any) -> Inputs:
     return {name: values.to(device) for name, values in inputs.items()}
 
 
-def _turn(model: Any, inputs: Inputs) -> Turn:
+def _turn(model: Any, inputs: Inputs) -> TimedTurn:
     _wait(model)
     start, busy = time.perf_counter(), time.thread_time()
     model(**inputs)
     _wait(model)
-    return Turn(time.perf_counter() - start, time.thread_time() - busy)
+    return TimedTurn(time.perf_counter() - start, time.thread_time() - busy)
 
 
 def _wait(model: Any) -> None:

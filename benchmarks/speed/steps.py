@@ -3,24 +3,25 @@
 A step is data: to measure one more technique, add one more step.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import torch
 
 from axformer.config import PassConfig
 from axformer.data.batches import Batch, Samples
-from axformer.evaluation.base import Evaluator
+from axformer.evaluation.base import Evaluator, Part
 from axformer.evaluation.budget import cache_budget
-from axformer.evaluation.build import make_evaluator
-from axformer.evaluation.plain import PlainEvaluator
-from axformer.evaluation.prefix import PrefixEvaluator
-from axformer.evaluation.techniques import ALL, Techniques
+from axformer.evaluation.prefix import ALL, PrefixEvaluator, Techniques
+from axformer.evaluation.untouched import make_evaluator
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
+from axformer.model.masking import masked
 from axformer.plan.plan import Plan
+from axformer.scores.measured import measure
+from axformer.tasks.base import Task
 
 PAD_TO = 128
 """The authors' program pads every row to its ``max_seq_length``, 128 for GLUE."""
@@ -80,16 +81,30 @@ def _by_length(_: Checkpoint, data: DataSet) -> Samples:
     return data.samples
 
 
-def _whole(checkpoint: Checkpoint, samples: Samples, _: PassConfig) -> Evaluator:
-    return PlainEvaluator(checkpoint.model, checkpoint.architecture, checkpoint.task, samples)
+class _Whole(PrefixEvaluator):
+    """A forward pass of the whole masked model over every sample, for every plan."""
+
+    def parts(self, plan: Plan) -> Iterator[Part]:
+        with masked(self._model, self._architecture, plan):
+            losses = measure(self._model, cast(Task, self._task), self._samples).losses
+        yield Part(torch.arange(len(losses)), losses)
 
 
-def _reached(checkpoint: Checkpoint, samples: Samples, config: PassConfig, techniques: Techniques) -> Evaluator:
-    return PrefixEvaluator(
+def _reached(
+    checkpoint: Checkpoint,
+    samples: Samples,
+    config: PassConfig,
+    techniques: Techniques = ALL,
+    kind: type[PrefixEvaluator] = PrefixEvaluator,
+) -> Evaluator:
+    return kind(
         *(checkpoint.model, checkpoint.architecture, checkpoint.task, samples, Plan.full(checkpoint.dimensions)),
         budget=cache_budget(config.cache_budget, str(checkpoint.model.device)),
         techniques=techniques,
     )
+
+
+_whole = partial(_reached, kind=_Whole)
 
 
 def _on_the_way(name: str, adds: str, *without: str) -> Step:

@@ -8,13 +8,13 @@ import pytest
 
 from axformer.config import make_config
 from axformer.data.reading import read_rows as read_data
-from axformer.evaluation.plain import PlainEvaluator
 from axformer.intake.checkpoint import load_checkpoint
 from axformer.intake.dataset import prepare
 from axformer.plan.plan import Plan
 from benchmarks.demo_result import Delivered, advice, chart_of, loss_of
 from benchmarks.rows import Row, read_rows
 from tests.axformer.reporting.test_deploy_table import form, report
+from tests.plain import PlainEvaluator
 from tests.tiny_models import save_tiny_checkpoint, tiny_rows, write_rows
 
 SLOWER = Delivered("no-worse", Path("var/one"), report(form("compact", 9.0, 0.85, (-0.01, 0.01))))

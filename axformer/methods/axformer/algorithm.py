@@ -2,7 +2,7 @@
 
 The generator only decides. The caller stores trials, shows progress, cancels by no longer iterating, and resumes by passing the
 stored trials. Stored trials are not evaluated again (:class:`axformer.methods.replay.Replay`); the pass continues with the next
-element exactly as if it had never stopped (:class:`axformer.methods.axformer.standing.Standing`).
+element exactly as if it had never stopped (:class:`axformer.methods.axformer.state.PassState`).
 
 Two things are not in the paper: the trade of loss for size after the gains (``tolerance``), and targets at which a pass stops.
 """
@@ -10,15 +10,16 @@ Two things are not in the paper: the trade of loss for size after the gains (``t
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from axformer.config import PassConfig
 from axformer.errors import CheckpointError
 from axformer.evaluation.base import Evaluator
-from axformer.methods.axformer.judge import Judge, Judgement, MetricLimit, safeguard_of
+from axformer.methods.axformer.judge import Judge, Judged, MetricLimit, safeguard_of
 from axformer.methods.axformer.ordering import inspection_order
 from axformer.methods.axformer.progress import parts_of
-from axformer.methods.axformer.standing import Refinement, Standing
+from axformer.methods.axformer.state import PassState, Refinement
 from axformer.methods.replay import Replay
 from axformer.plan.elements import Dimensions, Element, ElementKind, hard_attention
 from axformer.plan.plan import Plan
@@ -70,41 +71,33 @@ def search(
         PlanError: the replayed trials do not belong to this pass.
     """
     on_base = (lambda _: None) if metric_limit is None else metric_limit.begin
-    standing = Standing(evaluator, dimensions, config.variant.helped_reference, on_base)
+    state = PassState(evaluator, dimensions, config.variant.helped_reference, on_base)
     judge = Judge(evaluator, config, safeguard_of(config, evaluator.total), metric_limit)
     queue = inspection_order(dimensions, config, importance)  # 8: Q = Order_elements_for_inspection(T, D)
-    running = _Pass(standing, judge, dimensions, config, queue, parameters_left, ranked_groups, Replay(replay), clock)
+    counted = lru_cache(maxsize=2)(parameters_left)  # every trial needs the current plan's
+    stored = Replay(replay)
+    started = clock() - stored.seconds
+    running = _Pass(state, judge, dimensions, config, queue, counted, ranked_groups, stored, clock, started)
     for trial in running.trials():
         yield trial
-        if trial.verdict is Verdict.ACCEPT and is_enough(standing.plan):
+        if trial.verdict is Verdict.ACCEPT and is_enough(state.plan):
             return
 
 
+@dataclass
 class _Pass:
     """Algorithm 1. The numbers are the paper's lines."""
 
-    def __init__(
-        self,
-        standing: Standing,
-        judge: Judge,
-        dimensions: Dimensions,
-        config: PassConfig,
-        queue: Sequence[Element],
-        parameters_left: Callable[[Plan], int],
-        ranked_groups: Callable[[int], list[Element]] | None,
-        replay: Replay,
-        clock: Callable[[], float],
-    ) -> None:
-        self._standing = standing
-        self._judge = judge
-        self._dimensions = dimensions
-        self._config = config
-        self._queue = queue
-        self._parameters_left = lru_cache(maxsize=2)(parameters_left)  # every trial needs the current plan's
-        self._ranked_groups = ranked_groups
-        self._replay = replay
-        self._clock = clock
-        self._started = clock() - replay.seconds
+    _state: PassState
+    _judge: Judge
+    _dimensions: Dimensions
+    _config: PassConfig
+    _queue: Sequence[Element]
+    _parameters_left: Callable[[Plan], int]
+    _ranked_groups: Callable[[int], list[Element]] | None
+    _replay: Replay
+    _clock: Callable[[], float]
+    _started: float
 
     def trials(self) -> Iterator[Trial]:
         """Yield all trials, up to the last element."""
@@ -126,25 +119,25 @@ class _Pass:
         trial, refinement = self._analyze(element)  # 18: analyze_element(TrialElement)
         yield trial
         if refinement is not None:  # 19: if it has not been pruned and New_Loss < 1.1 x Min_Loss then
-            with self._standing.refining(refinement):
+            with self._state.refining(refinement):
                 for part in self._parts_of(element):  # 20-25: for each head, or neuron, in it do analyze it
                     yield from self._inspect(part)
 
     def _analyze(self, element: Element) -> tuple[Trial, Refinement | None]:  # 1: Function analyze_element (element E)
-        standing = self._standing
+        state = self._state
         config = self._config
-        pruned = standing.plan.apply(
+        pruned = state.plan.apply(
             element, top_k=config.attention_top_k, keeps_bias=config.is_refitted
         )  # 2: T_pruned = T - E
         trial, losses = self._replay.next(element.id), None
         if trial is None:
-            standing.prepare()
-            judged = self._judge.judge(element, pruned, standing, has_parts=bool(self._parts_of(element)))  # 3, 4, 19
+            state.prepare()
+            judged = self._judge.judge(element, pruned, state, has_parts=bool(self._parts_of(element)))  # 3, 4, 19
             trial, losses = self._record(element, judged, pruned), judged.tally.losses
         if trial.verdict is Verdict.ACCEPT:  # 4: if New_Loss < Min_Loss and num_samples_helped > 0.5 x cardinality(D)
-            standing.accept(pruned, trial.loss, losses)  # 5: Min_Loss = New_Loss; 6: T = T_pruned
+            state.accept(pruned, trial.loss, losses)  # 5: Min_Loss = New_Loss; 6: T = T_pruned
         if trial.verdict is Verdict.REFINE:
-            return trial, standing.refinement(pruned, losses)
+            return trial, state.refinement(pruned, losses)
         return trial, None
 
     def _parts_of(self, element: Element) -> list[Element]:
@@ -156,21 +149,21 @@ class _Pass:
         return [part for part in parts if self._is_there(part)]
 
     def _is_there(self, element: Element) -> bool:
-        return self._standing.plan.holds(element, keeps_bias=self._config.is_refitted)
+        return self._state.plan.holds(element, keeps_bias=self._config.is_refitted)
 
     def _measure_base(self) -> Trial:
         trial, losses = self._replay.next(None), None
         if trial is None:
-            judged = self._judge.base(self._standing.plan)
-            trial, losses = self._record(None, judged, self._standing.plan), judged.tally.losses
+            judged = self._judge.base(self._state.plan)
+            trial, losses = self._record(None, judged, self._state.plan), judged.tally.losses
             if not math.isfinite(trial.loss):
                 raise CheckpointError(
                     f"the model's loss on the validation set is {trial.loss}; check its weights and labels"
                 )
-        self._standing.begin(trial.loss, losses)
+        self._state.begin(trial.loss, losses)
         return trial
 
-    def _record(self, element: Element | None, judged: Judgement, plan: Plan) -> Trial:
+    def _record(self, element: Element | None, judged: Judged, plan: Plan) -> Trial:
         tally, is_trade = judged.tally, self._judge.trade_share is not None
         trial = Trial(
             seq=self._replay.seq,
@@ -181,10 +174,10 @@ class _Pass:
             helped=None if element is None else tally.helped,
             samples=tally.seen,
             total=len(tally.losses),
-            min_loss=tally.loss if element is None else self._standing.min_loss,
+            min_loss=tally.loss if element is None else self._state.min_loss,
             verdict=judged.verdict,
             precision=judged.precision,
-            parameters=self._parameters_left(self._standing.plan) - self._parameters_left(plan),
+            parameters=self._parameters_left(self._state.plan) - self._parameters_left(plan),
             seconds=self._clock() - self._started,
         )
         self._replay.seq += 1

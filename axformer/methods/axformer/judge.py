@@ -6,6 +6,7 @@ minus its loss after it, whatever ``helped_reference`` says. Gains against the u
 anything had been gained.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -14,10 +15,9 @@ from torch import Tensor
 
 from axformer.config import PassConfig
 from axformer.errors import ConfigError
-from axformer.evaluation.base import Evaluator
-from axformer.methods.axformer.acceptance import Rule, decided, verdict_of_kept
-from axformer.methods.axformer.standing import Standing
-from axformer.methods.axformer.tally import Tally
+from axformer.evaluation.base import Evaluator, Part
+from axformer.methods.axformer.acceptance import Bounds, Rule, decided, verdict_of_kept
+from axformer.methods.axformer.state import PassState
 from axformer.plan.elements import Element, ElementKind
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Verdict
@@ -25,11 +25,65 @@ from axformer.scores.measured import Recording
 from axformer.scores.task_tests import is_within
 from axformer.wire.metrics import first_metric
 
+SLACK = 1e-6
+"""Relative slack of the bounds: a float32 mean may round to slightly less than a lower bound of the same mean."""
+
+
+class Tally:
+    """The losses of one trial so far, and bounds on its final result.
+
+    A loss is at least 0 in every task, so a missing sample may add nothing or any amount.
+    """
+
+    def __init__(self, total: int, reference: Tensor | None, *, ties_help: bool) -> None:
+        """Compare ``total`` losses with a reference, shape (samples,), if there is one; equal ones count by ``ties_help``."""
+        self._reference = reference
+        self._ties_help = ties_help
+        self._sum = 0.0
+        self.losses = torch.full((total,), math.nan)
+        """Shape (samples,); NaN for samples that have not arrived."""
+        self.seen = 0
+        """Number of samples that have arrived."""
+        self.helped = 0
+        """How many of those have a lower loss than the reference."""
+
+    def add(self, part: Part) -> None:
+        """Add the losses of some samples."""
+        self.losses[part.places] = part.losses
+        self.seen += len(part.places)
+        self._sum += part.losses.double().sum().item()
+        if self._reference is not None:
+            self.helped += self._count_helped(part.losses, self._reference[part.places])
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every sample has arrived."""
+        return self.seen == len(self.losses)
+
+    @property
+    def loss(self) -> float:
+        """The mean loss, or a lower bound of it while samples are missing."""
+        return self.losses.mean().item() if self.is_complete else self.bounds.loss[0]
+
+    @property
+    def bounds(self) -> Bounds:
+        """Bounds of the mean loss and of the number of helped samples."""
+        total = len(self.losses)
+        if self.is_complete:
+            loss = self.losses.mean().item()
+            return Bounds((loss, loss), (self.helped, self.helped))
+        low = self._sum / total * (1 - SLACK)
+        return Bounds((low, math.inf), (self.helped, self.helped + total - self.seen))
+
+    def _count_helped(self, losses: Tensor, reference: Tensor) -> int:
+        return int((losses <= reference).sum() if self._ties_help else (losses < reference).sum())
+
+
 _COARSE = (ElementKind.LAYER, ElementKind.ATTENTION, ElementKind.FFN)
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Judged:
     """The measurement of a change, and the verdict."""
 
     tally: Tally
@@ -50,21 +104,13 @@ class MetricLimit:
     """
 
     def __init__(self, points: float, recording: Recording) -> None:
-        """
-        Args:
-            points: how far the metric may fall.
-            recording: that the evaluator of the deciding samples has for its task.
-        """
+        """Let the metric fall by so many points; ``recording`` is the task of the evaluator of the deciding samples."""
         self._points = points
         self._untouched: float | None = None
         self._recording = recording
 
     def begin(self, losses: Tensor) -> None:
-        """Store the untouched model's metric. Call this right after measuring that model.
-
-        Args:
-            losses: its per-sample losses, shape (samples,).
-        """
+        """Store the metric of the untouched model, which was just measured, given its losses, shape (samples,)."""
         self._untouched = self._metric(losses)
 
     def allows(self, losses: Tensor, share: float) -> bool:
@@ -92,13 +138,7 @@ class Judge:
         is_safe: IsSafe | None,
         metric_limit: MetricLimit | None,
     ) -> None:
-        """
-        Args:
-            evaluator: measures losses.
-            config: the knobs.
-            is_safe: the safeguard as a function of each sample's gain; None for no safeguard.
-            metric_limit: the limit of a trade on the metric; None to limit the loss only.
-        """
+        """Judge without a safeguard, or by the loss alone, where ``is_safe`` or ``metric_limit`` is None."""
         self._evaluator = evaluator
         self._config = config
         self._is_safe = is_safe
@@ -106,39 +146,38 @@ class Judge:
         self.trade_share: float | None = None
         """The share of the tolerance that this round of the trade may spend; None until the gains are taken."""
 
-    def base(self, plan: Plan) -> Judgement:
+    def base(self, plan: Plan) -> Judged:
         """Measure the untouched model (line 7)."""
         tally = Tally(self._evaluator.total, None, ties_help=False)
         for part in self._evaluator.parts(plan):
             tally.add(part)
-        return Judgement(tally, Verdict.BASE, self._evaluator.precision)
+        return Judged(tally, Verdict.BASE, self._evaluator.precision)
 
-    def judge(self, element: Element, plan: Plan, standing: Standing, *, has_parts: bool) -> Judgement:
+    def judge(self, element: Element, plan: Plan, state: PassState, *, has_parts: bool) -> Judged:
         """Measure a plan with one more element changed until its verdict is known (lines 3, 4 and 19).
 
         Args:
-            element: the changed element.
+            element: the changed element; ``has_parts`` says whether it has parts left to try.
             plan: the plan with the element changed.
-            standing: the current plan with its losses, for comparison.
-            has_parts: whether the element has parts left to try.
+            state: the current plan with its losses, for comparison.
         """
-        rule = self._rule(element, standing, has_parts=has_parts)
-        tally = self._measured(plan, rule, standing.reference)
+        rule = self._rule(element, state, has_parts=has_parts)
+        tally = self._measured(plan, rule, state.reference)
         verdict = decided(tally.bounds, rule)
         assert verdict is not None, "a trial that is measured to the end is decided"
-        if verdict is Verdict.ACCEPT and not self._withstands(tally.losses, standing):
+        if verdict is Verdict.ACCEPT and not self._withstands(tally.losses, state):
             verdict = verdict_of_kept(tally.loss, rule)
-        return Judgement(tally, verdict, self._evaluator.precision)
+        return Judged(tally, verdict, self._evaluator.precision)
 
-    def _rule(self, element: Element, standing: Standing, *, has_parts: bool) -> Rule:
+    def _rule(self, element: Element, state: PassState, *, has_parts: bool) -> Rule:
         config, share = self._config, self.trade_share
         allowed = None if share is None else 1 + share * (config.tolerance or 0.0)
         return Rule(
-            min_loss=standing.min_loss,
+            min_loss=state.min_loss,
             helped_above=None if share is not None else config.majority_fraction * self._evaluator.total,
             loss_margin=config.variant.coarse_margin if element.kind in _COARSE else 1.0,
             refine_margin=config.refine_margin if has_parts else None,
-            budget=None if allowed is None else allowed * standing.base_loss,
+            budget=None if allowed is None else allowed * state.base_loss,
         )
 
     def _measured(self, plan: Plan, rule: Rule, reference: Tensor | None) -> Tally:
@@ -150,7 +189,7 @@ class Judge:
                 break
         return tally
 
-    def _withstands(self, losses: Tensor, standing: Standing) -> bool:
+    def _withstands(self, losses: Tensor, state: PassState) -> bool:
         """Whether a change with these losses may be accepted. Accepted changes are always measured to the end.
 
         A gain must pass the safeguard. A trade is not a gain, so the metric limit applies to it instead.
@@ -159,16 +198,12 @@ class Judge:
             return self._metric_limit is None or self._metric_limit.allows(losses, self.trade_share)
         if self._is_safe is None:
             return True
-        assert standing.current is not None, "it is measured again after a replay"
-        return self._is_safe(standing.current.double() - losses.double())
+        assert state.current is not None, "it is measured again after a replay"
+        return self._is_safe(state.current.double() - losses.double())
 
 
 def safeguard_of(config: PassConfig, total: int) -> IsSafe | None:
-    """The safeguard of a pass; None if the knobs ask for none.
-
-    Args:
-        config: the knobs.
-        total: samples in the validation set.
+    """The safeguard of a pass over so many validation samples; None if the knobs ask for none.
 
     Raises:
         ConfigError: there are fewer samples than folds.

@@ -42,11 +42,6 @@ class PassMeter:
     """The meter of a pass; see :class:`axformer.methods.progress.Meter`."""
 
     def __init__(self, dimensions: Dimensions, config: PassConfig) -> None:
-        """
-        Args:
-            dimensions: of the model.
-            config: the knobs.
-        """
         self.longest = 1 + (1 + len(config.trade_shares)) * _most_trials(dimensions, config)
         self._refused = 0
         self._dimensions = dimensions
@@ -71,15 +66,13 @@ class PassMeter:
     def add(self, trials: Iterable[Trial]) -> None:
         """Add the next trials."""
         for trial in trials:
-            self._add(trial)
+            self._count += 1
+            self._seconds = trial.seconds
             self._refused += was_refused(trial, self._config)
+            if trial.element is not None:
+                self._add(parse(trial.element), trial)
 
     def progress(self, *, ended: bool = False) -> Progress:
-        """The progress of the run.
-
-        Args:
-            ended: whether the pass has ended. Its trials alone cannot say that if it may stop at a target.
-        """
         done, seconds = self._count, self._seconds
         known = done if ended else self._known()
         left = (known - done) * seconds / done if done else None
@@ -90,12 +83,7 @@ class PassMeter:
         """How many trials the rule would have accepted and the safeguard refused; None without a safeguard."""
         return None if self._config.safeguard is None else self._refused
 
-    def _add(self, trial: Trial) -> None:
-        self._count += 1
-        self._seconds = trial.seconds
-        if trial.element is None:
-            return
-        element = parse(trial.element)
+    def _add(self, element: Element, trial: Trial) -> None:
         if element in self._blocks and element not in self._inspected:
             self._inspected.append(element)
         elif trial.phase is Phase.TRADE and element in self._blocks:

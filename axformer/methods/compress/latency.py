@@ -8,7 +8,6 @@ again would give slightly different figures, and with them different plans.
 import inspect
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,12 +27,8 @@ REPEATS = 25
 WARM_UPS = 3
 
 
-@dataclass(frozen=True)
-class _Call:
-    """The input and arguments of a call of a layer."""
-
-    hidden: Tensor
-    arguments: Mapping[str, Any]
+_Call = tuple[Tensor, Mapping[str, Any]]
+"""The input and the arguments of a call of a layer."""
 
 
 def measure_blocks(checkpoint: Checkpoint, samples: Samples) -> Milliseconds:
@@ -61,11 +56,11 @@ def _median_row(samples: Samples) -> Batch:
 
 
 def _call_of_first_layer(checkpoint: Checkpoint, batch: Batch) -> _Call:
-    first, calls = checkpoint.architecture.layers(checkpoint.model)[0], []
+    first, calls = checkpoint.architecture.layers(checkpoint.model)[0], list[_Call]()
     names = tuple(inspect.signature(type(first).forward).parameters)[2:]  # after self and the input
 
     def see(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        calls.append(_Call(args[0], dict(zip(names, args[1:], strict=False)) | kwargs))
+        calls.append((args[0], dict(zip(names, args[1:], strict=False)) | kwargs))
 
     end = first.register_forward_pre_hook(see, with_kwargs=True)
     try:
@@ -80,7 +75,7 @@ def _call_of_first_layer(checkpoint: Checkpoint, batch: Batch) -> _Call:
 def _seconds(checkpoint: Checkpoint, block: Block, layer: nn.Module, call: _Call) -> float:
     device = torch.device(checkpoint.model.device)
     started = time.perf_counter()
-    checkpoint.architecture.layout(block).run(layer, call.hidden, call.arguments)
+    checkpoint.architecture.layout(block).run(layer, *call)
     if device.type != "cpu":
         torch.accelerator.synchronize(device)
     return time.perf_counter() - started

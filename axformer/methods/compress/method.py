@@ -7,7 +7,6 @@ stores the table, so that a resumed run continues at once; one that stopped befo
 """
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
 from math import floor
 from typing import Any
 
@@ -15,11 +14,10 @@ import numpy as np
 
 from axformer.config.compress import CompressConfig
 from axformer.errors import ConfigError
-from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.methods.base import Ground, Method
 from axformer.methods.compress.latency import measure_blocks
-from axformer.methods.compress.table import Table, level_table, measure_levels
+from axformer.methods.compress.table import Level, Table, level_table, measure_levels
 from axformer.methods.replay import Replay
 from axformer.methods.whole_plans import WholePlans
 from axformer.plan.blocks import Block, all_blocks, blocks_of_layer
@@ -27,9 +25,7 @@ from axformer.plan.elements import encoder_share
 from axformer.plan.levels import sizes_of
 from axformer.plan.plan import Plan
 from axformer.plan.trial import BlockLevels, Milliseconds, Phase, Trial, Verdict
-from axformer.repair.polish import RefitOrigins
-from axformer.repair.recovery import Recovery
-from axformer.repair.refit import Fits
+from axformer.repair.recovery import Origin, Recovery
 from axformer.repair.training import Training
 
 GRID = 2000
@@ -41,10 +37,13 @@ SHARE_STEP = 1e-6
 class Compress(Method):
     """See :class:`axformer.methods.base.Method`."""
 
-    def recovery(
-        self, checkpoint: Checkpoint, training: Training, deciding: DataSet, config: CompressConfig, refits: Fits | None
-    ) -> Recovery | None:
-        return Recovery(checkpoint, training, deciding, RefitOrigins(checkpoint, refits)) if config.polish else None
+    def recovery(self, ground: Ground, training: Training, deciding: DataSet) -> Recovery | None:
+        checkpoint, refits = ground.checkpoint, ground.refits
+
+        def begun(plan: Plan) -> Origin:
+            return Origin(checkpoint.model, fits=None if refits is None else refits.of(plan))
+
+        return Recovery(checkpoint, training, deciding, begun) if ground.config.polish else None
 
     def trials(self, ground: Ground, replay: Sequence[Trial]) -> Generator[Trial, None, None]:
         """Yield the untouched model, then a trial for every budget that gives a smaller model than the previous one.
@@ -141,10 +140,11 @@ class _Run:
             if self._levels is None:
                 self._levels = self._unstored = measure_levels(ground)
             self._table = level_table(self._levels, ground.dimensions, self._cost_of())
-        blocks = [[Choice(level.cost, level.divergence) for level in levels] for levels in self._table.values()]
         whole = sum(levels[0].cost for levels in self._table.values())
         total = whole if self._milliseconds is not None else ground.targets.encoder_operations(self._full)
-        chosen = allocate(blocks, share * total - (total - whole))  # what lies outside the blocks stays
+        chosen = allocate(
+            list(self._table.values()), share * total - (total - whole)
+        )  # what lies outside the blocks stays
         if chosen is None:
             return None
         plan = self._full
@@ -165,16 +165,8 @@ class _Run:
         return lambda block, kept: taken[block.kind][len(kept)]
 
 
-@dataclass(frozen=True)
-class Choice:
-    """One level of one block."""
-
-    cost: float
-    error: float
-
-
-def allocate(blocks: Sequence[Sequence[Choice]], budget: float, grid: int = GRID) -> list[int] | None:
-    """Index of each block's level, with the smallest sum of errors within the budget; None if no choice fits.
+def allocate(blocks: Sequence[Sequence[Level]], budget: float, grid: int = GRID) -> list[int] | None:
+    """Index of each block's level, with the smallest sum of divergences within the budget; None if no choice fits.
 
     This is a multiple-choice knapsack problem, solved by dynamic programming; exact up to the grid of costs.
 
@@ -193,7 +185,7 @@ def allocate(blocks: Sequence[Sequence[Choice]], budget: float, grid: int = GRID
         candidates = np.full((len(levels), grid + 1), np.inf)
         for index, (level, cost) in enumerate(zip(levels, costs, strict=True)):
             if cost <= grid:
-                candidates[index, cost:] = least[: grid + 1 - cost] + level.error
+                candidates[index, cost:] = least[: grid + 1 - cost] + level.divergence
         best = candidates.argmin(axis=0)
         least = candidates[best, np.arange(grid + 1)]
         picked.append((best, costs))

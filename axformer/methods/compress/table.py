@@ -19,8 +19,7 @@ from axformer.errors import PlanError
 from axformer.evaluation.budget import cache_budget
 from axformer.evaluation.cut_layers import CutLayers
 from axformer.evaluation.multiply import multiply_fast
-from axformer.evaluation.prefix import PrefixEvaluator
-from axformer.evaluation.techniques import Techniques
+from axformer.evaluation.prefix import PrefixEvaluator, Techniques
 from axformer.intake.checkpoint import Checkpoint
 from axformer.methods.base import Ground
 from axformer.plan.blocks import Block, all_blocks
@@ -97,7 +96,7 @@ def measure_levels(ground: Ground) -> tuple[BlockLevels, ...]:
     model, architecture = checkpoint.model, checkpoint.architecture
     full = Plan.full(checkpoint.dimensions)
     rows = ground.samples if len(ground.samples) >= config.table_rows else ground.calibration
-    measure = _Measure(checkpoint, first_rows(rows, config.table_rows), config.cache_budget)
+    measure = _Measure(checkpoint, rows, config.table_rows, config.cache_budget)
     teacher = Blockwise(model, architecture, ground.calibration, full)
     fits = config.repair == "refit" and can_refit(model, architecture)
     blocks = {block: sizes_of(block, checkpoint.dimensions) for block in all_blocks(len(full.layers))}
@@ -140,8 +139,9 @@ def _some_rows(batch: Batch, every: int) -> Batch:
 class _Measure:
     """Measures the divergence of a model in which a single block is cut and refitted."""
 
-    def __init__(self, checkpoint: Checkpoint, batches: Sequence[Batch], budget: int | None) -> None:
+    def __init__(self, checkpoint: Checkpoint, samples: Samples, rows_wanted: int, budget: int | None) -> None:
         self._checkpoint = checkpoint
+        batches = first_rows(samples, rows_wanted)
         self._full = Plan.full(checkpoint.dimensions)
         rows = torch.cat([batch.rows.cpu() for batch in batches])
         index_of = {int(row): index for index, row in enumerate(rows)}
@@ -150,13 +150,13 @@ class _Measure:
             for batch in batches
         )
         model = checkpoint.model
-        samples = _Rows(renumbered, len(rows))
+        chosen = replace(samples, batches=renumbered, sample_of_row=torch.arange(len(rows)))
         task = Divergence(checkpoint.task, model, renumbered)
         self._evaluator = PrefixEvaluator(
             model,
             checkpoint.architecture,
             task,
-            samples,  # type: ignore[arg-type]
+            chosen,
             self._full,
             budget=cache_budget(budget, str(model.device)),
             techniques=Techniques(shares=False, untouched=False),
@@ -173,14 +173,3 @@ class _Measure:
         if fit is not None and index == block.layer:
             put(architecture, layer, block, fit)
         multiply_fast(layer, plan, architecture=architecture)
-
-
-class _Rows:
-    """Batches of some model rows, each of which counts as a sample."""
-
-    def __init__(self, batches: tuple[Batch, ...], rows: int) -> None:
-        self.batches = batches
-        self.sample_of_row = torch.arange(rows)
-
-    def __len__(self) -> int:
-        return len(self.sample_of_row)

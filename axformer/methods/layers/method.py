@@ -6,13 +6,14 @@ goes on with the same models.
 """
 
 from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
 
-from axformer.config.layers import LayersConfig, Strategy
+from axformer.config.layers import LayersConfig, Schedule, Strategy
 from axformer.errors import ConfigError, PlanError
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.methods.base import Ground, Method
-from axformer.methods.layers.schedules import LayerOrigins
 from axformer.methods.layers.scores import aggregation, contribution, variance
 from axformer.methods.layers.strategies import ORDERS, above, explicit, first, highest_first, lowest_first
 from axformer.methods.replay import Replay
@@ -20,8 +21,7 @@ from axformer.methods.whole_plans import WholePlans
 from axformer.plan.elements import depth
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Phase, Trial, Verdict
-from axformer.repair.recovery import Recovery
-from axformer.repair.refit import Fits
+from axformer.repair.recovery import Origin, Recovery, check_own_weights
 from axformer.repair.training import Training
 from axformer.scores.measured import Measured
 from axformer.scores.task_tests import is_within
@@ -34,15 +34,9 @@ LOW, HIGH = 0.9, 0.95
 class Layers(Method):
     """See :class:`axformer.methods.base.Method`."""
 
-    def recovery(
-        self,
-        checkpoint: Checkpoint,
-        training: Training,
-        deciding: DataSet,
-        config: LayersConfig,
-        refits: Fits | None,  # noqa: ARG002 - as for every method
-    ) -> Recovery:
-        return Recovery(checkpoint, training, deciding, LayerOrigins(checkpoint, training, config.schedule))
+    def recovery(self, ground: Ground, training: Training, deciding: DataSet) -> Recovery:
+        checkpoint = ground.checkpoint
+        return Recovery(checkpoint, training, deciding, LayerOrigins(checkpoint, training, ground.config.schedule))
 
     def notes(self, config: LayersConfig, *, is_trained: bool) -> Iterator[str]:
         if not is_trained:
@@ -178,3 +172,53 @@ def _is_droppable(ground: Ground, plan: Plan) -> bool:
     except PlanError:
         return False
     return True
+
+
+GRADUAL_EPOCHS = 2
+"""Epochs before each layer leaves, with ``schedule=gradual`` (section 6.5)."""
+
+
+class LayerOrigins:
+    """The origins of one run's plans; see :data:`axformer.repair.recovery.Origins`.
+
+    Layers of a base model with a new head are dropped before anything is trained, as in the paper. The untouched model of the
+    run is then what ``finetune_first`` would train the base model to.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, training: Training, schedule: Schedule) -> None:
+        """Begin before the order of the layers is known.
+
+        Raises:
+            ConfigError: the schedule trains the model before layers leave, and the layers share their weights.
+        """
+        if schedule is not Schedule.AT_ONCE:
+            check_own_weights(checkpoint, f"schedule={schedule.value}", "use schedule=at_once")
+        self._checkpoint = checkpoint
+        self._training = training
+        self._schedule = schedule
+        self.order: Sequence[int] = ()
+        """The layers in the order in which they leave; ``schedule=gradual`` needs it."""
+
+    def __call__(self, plan: Plan) -> Origin:
+        """The origin of a plan that drops layers, or of the full one."""
+        base, schedule = self._training.base or self._checkpoint, self._schedule
+        is_base = self._training.base is not None
+        origin = f" from {base.sha256}" if is_base else ""
+        if schedule is Schedule.AT_ONCE:
+            return Origin(base.model, origin)
+        if is_base and schedule is Schedule.FINETUNE_FIRST:
+            return Origin(self._checkpoint.model, schedule.value)
+        history, full = schedule.value + origin, Plan.full(self._checkpoint.dimensions)
+        if not plan.dropped:
+            return Origin(base.model, history)
+        if schedule is Schedule.FINETUNE_FIRST_FROZEN:
+            frozen = sorted({*self._training.settings.frozen_layers(), *plan.dropped})
+            return Origin(base.model, history, full, self._with(freeze=",".join(map(str, frozen))))
+        if schedule is Schedule.GRADUAL:
+            gone = self.order[: len(plan.dropped)]
+            history += f" {','.join(map(str, gone))}"
+            return Origin(base.model, history, full.dropping(gone[:-1]), self._with(epochs=GRADUAL_EPOCHS))
+        return Origin(base.model, history, full)
+
+    def _with(self, **settings: Any) -> Training:
+        return replace(self._training, settings=self._training.settings.model_copy(update=settings))

@@ -12,8 +12,7 @@ from torch.nn.functional import cosine_similarity
 from axformer.architectures.base import Architecture
 from axformer.data.batches import Batch, Samples
 from axformer.errors import ConfigError
-from axformer.evaluation.positions import read_positions
-from axformer.model.tail import ReadPosition
+from axformer.model.tail import ReadPosition, read_positions
 
 
 def aggregation(model: Any, architecture: Architecture) -> list[float]:

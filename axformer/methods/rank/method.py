@@ -24,9 +24,8 @@ from axformer.plan.blocks import Block, BlockKind
 from axformer.plan.elements import Dimensions, units_left
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Phase, Trial, Verdict
-from axformer.repair.in_place import masked_and_fitted
 from axformer.repair.recovery import Origin, Recovery, check_own_weights
-from axformer.repair.refit import Fits
+from axformer.repair.refit import masked_and_fitted
 from axformer.repair.training import Training
 from axformer.scores.importance import Ranked, owners_of, scores_of
 from axformer.scores.measured import Measured
@@ -44,14 +43,14 @@ from axformer.wire.steps import Counter, StepName
 
 class StepOrigins:
     """The origins of one run's steps, each the trained model of the step before; see
-    :class:`axformer.repair.recovery.Origins`."""
+    :data:`axformer.repair.recovery.Origins`."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         self._checkpoint = checkpoint
         self.steps: list[Plan] = []
         """The plans of the steps so far."""
 
-    def of(self, plan: Plan) -> Origin:
+    def __call__(self, plan: Plan) -> Origin:
         """The origin of a step, or of the next one."""
         before = self.steps[: self.steps.index(plan)] if plan in self.steps else self.steps
         said = "".join(one.model_dump_json() for one in before)
@@ -62,14 +61,8 @@ class StepOrigins:
 class Rank(Method):
     """See :class:`axformer.methods.base.Method`."""
 
-    def recovery(
-        self,
-        checkpoint: Checkpoint,
-        training: Training,
-        deciding: DataSet,
-        config: RankConfig,
-        refits: Fits | None,  # noqa: ARG002 - as for every method
-    ) -> Recovery | None:
+    def recovery(self, ground: Ground, training: Training, deciding: DataSet) -> Recovery | None:
+        config, checkpoint = ground.config, ground.checkpoint
         if not config.finetune_each:
             return None
         check_own_weights(checkpoint, f"finetune_each={config.finetune_each}", "leave it out")

@@ -10,8 +10,8 @@ from axformer.analysis.positions import EveryToken, LastSubwords, ReadPositions,
 from axformer.analysis.representations import Representations, represent
 from axformer.config import PassConfig
 from axformer.data.encoding import UNLABELLED
-from axformer.evaluation.positions import read_positions
 from axformer.intake.dataset import DataSet, prepare
+from axformer.model.tail import read_positions
 from axformer.wire.steps import Counter, StepName
 from tests.family_cases import CONFIG, Case, all_cases, checkpoint_of, data_of, stock_model
 

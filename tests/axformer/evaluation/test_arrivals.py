@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from axformer.evaluation.arrivals import arriving
+from axformer.evaluation.base import arriving
 
 
 @given(st.integers(0, 6), st.integers(0, 4), st.integers(0, 6))

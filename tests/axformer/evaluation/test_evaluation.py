@@ -11,14 +11,13 @@ from axformer.architectures.registry import ARCHITECTURES
 from axformer.config import PassConfig
 from axformer.data.reading import rows_of
 from axformer.evaluation.changes import first_changed_block, longest_untouched
-from axformer.evaluation.plain import PlainEvaluator
-from axformer.evaluation.prefix import PrefixEvaluator
-from axformer.evaluation.techniques import Techniques
+from axformer.evaluation.prefix import PrefixEvaluator, Techniques
 from axformer.intake.checkpoint import from_memory
 from axformer.intake.dataset import DataSet, prepare
 from axformer.plan.elements import Element, attention, ffn, hard_attention, head, neurons
 from axformer.plan.plan import Plan
 from tests.family_cases import Case, all_cases, checkpoint_of, data_of, stock_model
+from tests.plain import PlainEvaluator
 from tests.tiny_families import tiny_family_tokenizer
 from tests.tiny_models import tiny_model, tiny_rows, tiny_tokenizer
 

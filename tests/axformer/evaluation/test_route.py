@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from axformer.evaluation.route import route_of
+from axformer.evaluation.changes import route_of
 from axformer.plan.elements import Dimensions
 from axformer.plan.plan import Plan
 

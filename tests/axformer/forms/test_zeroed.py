@@ -13,8 +13,7 @@ from axformer.forms.selfcheck import self_check
 from axformer.forms.zeroed import zeroed
 from axformer.model.compact import compact
 from axformer.plan.plan import LayerPlan, Plan
-from axformer.repair.in_place import masked_and_fitted
-from axformer.repair.refit import Refit, apply_refit, matrix_of, refit_plan
+from axformer.repair.refit import Refit, apply_refit, masked_and_fitted, matrix_of, refit_plan
 from axformer.scores.measured import measure
 from tests.family_cases import Case, all_cases, checkpoint_of, data_of, some_plan
 from tests.tiny_families import DIMENSIONS

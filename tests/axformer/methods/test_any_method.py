@@ -12,7 +12,7 @@ from axformer.data.reading import rows_of
 from axformer.errors import PlanError
 from axformer.intake.checkpoint import from_memory
 from axformer.intake.dataset import prepare
-from axformer.methods.base import method_of, plan_of
+from axformer.methods.base import made_by, plan_of
 from axformer.methods.progress import meter_of, progress_of
 from axformer.plan.trial import Trial, Verdict
 from axformer.run import PruningRun
@@ -65,7 +65,7 @@ def test_every_method_is_here_and_its_description_names_its_code() -> None:
     for method in METHODS:
         config = make_config("paper", {"method": method})
         assert (config.method, type(config)) == (method, METHODS[method])
-        assert method_of(config).fits
+        assert made_by(type(config)).fits
         assert meter_of(CHECKPOINT.dimensions, config).longest > 1
 
 

@@ -27,8 +27,8 @@ from axformer.forms.form import Form
 from axformer.forms.kinds import KINDS
 from axformer.intake.checkpoint import from_memory, load_checkpoint
 from axformer.intake.dataset import prepare
-from axformer.methods.compress.method import Choice, allocate
-from axformer.methods.compress.table import curve
+from axformer.methods.compress.method import allocate
+from axformer.methods.compress.table import Level, curve
 from axformer.methods.progress import meter_of
 from axformer.model.number_format import cast
 from axformer.plan.blocks import Block, blocks_of_layer
@@ -53,18 +53,18 @@ ALL = {"method": "compress", "confirm": 0.0, "within_points": None}
 COMPRESS = make_config("paper", {**ALL, "budgets": [0.8, 0.5, 0.3], "max_length": 24})
 TINY = from_memory(tiny_model(), tiny_tokenizer())
 TINY_ROWS = rows_of(tiny_rows(30))
-choices = st.builds(Choice, cost=st.floats(0, 10), error=st.floats(0, 5))
+choices = st.builds(Level, st.just(()), cost=st.floats(0, 10), divergence=st.floats(0, 5))
 
 
 @given(st.lists(st.lists(choices, min_size=1, max_size=4), min_size=1, max_size=4), st.floats(0.5, 30))
 @settings(deadline=None, max_examples=60)
-def test_the_allocation_is_the_best_within_the_budget(blocks: list[list[Choice]], budget: float) -> None:
+def test_the_allocation_is_the_best_within_the_budget(blocks: list[list[Level]], budget: float) -> None:
     found = allocate(blocks, budget, grid=4000)
     slack = budget * len(blocks) / 4000  # costs are rounded up to the grid
 
     def total(picked: tuple[int, ...]) -> tuple[float, float]:
         levels = [levels[index] for levels, index in zip(blocks, picked, strict=True)]
-        return sum(level.cost for level in levels), sum(level.error for level in levels)
+        return sum(level.cost for level in levels), sum(level.divergence for level in levels)
 
     everything = [total(picked) for picked in itertools.product(*(range(len(levels)) for levels in blocks))]
     surely = [error for cost, error in everything if cost <= budget - slack]

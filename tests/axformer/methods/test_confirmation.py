@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from axformer.config import PassConfig, make_config
 from axformer.data.reading import rows_of
-from axformer.evaluation.plain import PlainEvaluator
 from axformer.intake.checkpoint import from_memory
 from axformer.intake.dataset import prepare
 from axformer.intake.parts import split_off
@@ -21,6 +20,7 @@ from axformer.plan.trial import Trial
 from axformer.run import PruningRun
 from axformer.scores.certificate import certify
 from axformer.tasks.classification import Classification
+from tests.plain import PlainEvaluator
 from tests.tiny_models import tiny_model, tiny_rows, tiny_tokenizer
 
 CHECKPOINT = from_memory(tiny_model(), tiny_tokenizer())

@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from axformer.errors import PlanError
-from axformer.evaluation.plain import PlainEvaluator
 from axformer.evaluation.prefix import PrefixEvaluator
 from axformer.intake.checkpoint import from_memory
 from axformer.model.compact import compact
@@ -17,6 +16,7 @@ from axformer.plan.elements import parse
 from axformer.plan.plan import Plan
 from axformer.scores.measured import measure
 from tests.family_cases import Case, all_cases, checkpoint_of, data_of, stock_model
+from tests.plain import PlainEvaluator
 from tests.shallow import kept_without, shallow
 from tests.tiny_families import DIMENSIONS, tiny_family_model, tiny_family_tokenizer
 

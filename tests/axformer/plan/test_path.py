@@ -13,7 +13,6 @@ from axformer.config import make_config
 from axformer.data.batches import Samples
 from axformer.data.columns import DataSource
 from axformer.data.reading import read_rows
-from axformer.evaluation.plain import PlainEvaluator
 from axformer.intake.checkpoint import Checkpoint, load_checkpoint
 from axformer.intake.dataset import prepare
 from axformer.model.compact import compact
@@ -21,6 +20,7 @@ from axformer.plan.path import Stop, file_at, read_trace_beside
 from axformer.plan.plan import Plan, PlanFile, PlanSource, read_plan_file
 from axformer.plan.trial import Trial, Verdict
 from axformer.scores.measured import measure
+from tests.plain import PlainEvaluator
 from tests.runs import open_run
 
 CONFIG = make_config("paper", {"majority_fraction": 0.2, "attention_top_k": 3, "max_length": 10})

@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from axformer.evaluation.budget import cache_budget
-from axformer.evaluation.fitting import FittedEvaluator
 from axformer.evaluation.prefix import PrefixEvaluator
 from axformer.model.compact import compact
 from axformer.plan.blocks import Block, all_blocks, blocks_of_layer
@@ -55,8 +54,7 @@ def test_a_trial_measures_the_model_that_is_handed_out(case: Case) -> None:
     checkpoint, samples, fits = checkpoint_of(case), data_of(case).samples, fits_of(case)
     model, architecture = checkpoint.model, checkpoint.architecture
     budget = cache_budget(None, "cpu")
-    exact = PrefixEvaluator(model, architecture, checkpoint.task, samples, FULL, budget=budget, fitting=fits)
-    evaluator = FittedEvaluator(exact, fits)
+    evaluator = PrefixEvaluator(model, architecture, checkpoint.task, samples, FULL, budget=budget, fitting=fits)
     for seed in range(4):
         plan = cut_plan(seed)
         small = compact(model, architecture, plan)

@@ -11,11 +11,10 @@ from axformer.data.batches import Samples
 from axformer.evaluation.multiply import multiply_fast
 from axformer.intake.dataset import prepare
 from axformer.model.compact import compact
-from axformer.plan.blocks import Block, all_blocks
+from axformer.plan.blocks import all_blocks
 from axformer.plan.plan import LayerPlan, Plan
 from axformer.repair.blockwise import Blockwise
-from axformer.repair.least_squares import Fit
-from axformer.repair.refit import Solver, apply_refit, can_refit, matrix_of, refit_plan
+from axformer.repair.refit import apply_refit, can_refit, refit_plan
 from tests.family_cases import CONFIG, Case, all_cases, checkpoint_of, data_of
 from tests.tiny_families import DIMENSIONS
 
@@ -142,22 +141,3 @@ def test_a_block_that_is_run_alone_is_the_block_of_the_whole_model() -> None:
         end()
         assert all(torch.equal(one, other) for one, other in zip(alone, seen, strict=True))
         blockwise.advance()
-
-
-def test_another_solver_fits_every_block_that_is_asked_for() -> None:
-    case, plan, asked = Case("bert", "classification"), cut_plan(2), []
-    checkpoint, samples = checkpoint_of(case), data_of(case).samples
-
-    def halved(block: Block) -> Solver:
-        asked.append(block)
-        return lambda weight, fitting, checking, *, has_bias: Fit(
-            weight.double() / 2, fitting.means[1] if has_bias else None, None
-        )
-
-    fits = refit_plan(checkpoint.model, checkpoint.architecture, samples, plan, solver_of=halved)
-    assert asked == list(fits)
-    plain = compact(checkpoint.model, checkpoint.architecture, plan)
-    for block, fit in fits.items():
-        layer = checkpoint.architecture.layers(plain)[block.layer]
-        if fit.weight is not None:
-            assert torch.equal(fit.weight, matrix_of(checkpoint.architecture.layout(block).weights(layer)) / 2)

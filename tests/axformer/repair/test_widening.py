@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from axformer.model.compact import compact
-from axformer.repair.widening import put_back
+from axformer.repair.recovery import put_back
 from tests.family_cases import Case, all_cases, checkpoint_of, some_plan
 
 CASES = [case for case in all_cases() if case.task == "classification" and case.family != "albert"]

@@ -7,7 +7,6 @@ import torch
 
 from axformer.config import PassConfig, make_config
 from axformer.data.batches import Samples
-from axformer.evaluation.plain import PlainEvaluator
 from axformer.intake.dataset import prepare
 from axformer.intake.parts import split_off
 from axformer.methods.axformer.algorithm import search
@@ -20,6 +19,7 @@ from axformer.scores.measured import Recording, measure
 from axformer.scores.task_tests import POINT, is_share_right
 from axformer.wire.metrics import first_metric
 from tests.family_cases import Case, checkpoint_of, data_of
+from tests.plain import PlainEvaluator
 
 TASKS = (
     *("classification", "multi_label_classification", "regression", "token_classification", "question_answering"),

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from axformer.config import PassConfig, config_of, make_config
 from axformer.data.reading import rows_of
 from axformer.errors import CheckpointError, PlanError
-from axformer.evaluation.plain import PlainEvaluator
 from axformer.intake.checkpoint import from_memory
 from axformer.intake.dataset import prepare
 from axformer.methods.axformer.algorithm import search
@@ -25,6 +24,7 @@ from axformer.plan.elements import parse
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.run import PruningRun
+from tests.plain import PlainEvaluator
 from tests.tiny_models import tiny_model, tiny_rows, tiny_tokenizer
 
 CHECKPOINT = from_memory(tiny_model(), tiny_tokenizer())

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from axformer.evaluation.base import Part
 from axformer.methods.axformer.acceptance import Rule, decided, verdict_of
-from axformer.methods.axformer.tally import Tally
+from axformer.methods.axformer.judge import Tally
 from axformer.plan.trial import Verdict
 
 sizes = st.integers(1, 40)

@@ -18,8 +18,7 @@ from axformer.data.reading import rows_of
 from axformer.errors import ConfigError, DataError
 from axformer.intake.checkpoint import from_memory
 from axformer.intake.dataset import prepare
-from axformer.methods.layers.method import order_of
-from axformer.methods.layers.schedules import LayerOrigins
+from axformer.methods.layers.method import LayerOrigins, order_of
 from axformer.plan.path import Stop
 from axformer.plan.plan import Plan, read_plan_file
 from axformer.plan.trial import Trial, Verdict

@@ -31,7 +31,7 @@ class Refinement:
     """Losses with the element removed; None after a replay, until they are measured again."""
 
 
-class Standing:
+class PassState:
     """The current plan, the smallest loss so far, and the loss of every sample under the plan."""
 
     def __init__(
@@ -41,13 +41,7 @@ class Standing:
         helped_reference: HelpedReference,
         on_base: Callable[[Tensor], None],
     ) -> None:
-        """
-        Args:
-            evaluator: measures losses.
-            dimensions: the model's dimensions.
-            helped_reference: the model that a sample's loss is compared with.
-            on_base: called with the losses of the untouched model as soon as it has been measured.
-        """
+        """Begin with the untouched model; ``on_base`` is called with its losses as soon as they have been measured."""
         self._evaluator = evaluator
         self._helped_reference = helped_reference
         self._on_base = on_base
