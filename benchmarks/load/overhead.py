@@ -35,7 +35,6 @@ from transformers import BertConfig, BertForSequenceClassification, BertTokenize
 
 from axformer.run import PruningRun
 from axformer.wire.run import Run, read_run
-from benchmarks.load.queue import spec_of
 from store.embedded.postgres import start_postgres
 from store.embedded.server import running
 from store.migrate import migrate
@@ -130,7 +129,7 @@ def _pass_here(directory: Path) -> float:
 
 def service_pass(context: WorkerContext, team_id: str, directory: Path) -> Served:
     """The pass in the worker's runner."""
-    new = NewJob(team_id=team_id, name="overhead", spec=spec_of(_run_in(directory)))
+    new = NewJob(team_id=team_id, name="overhead", spec=_run_in(directory).settled().stored())
     with session_scope(context.sessions) as session:
         create_job(session, new)
     job = claim_job(context)

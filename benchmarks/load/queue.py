@@ -1,12 +1,11 @@
 """A long queue of many teams, made through the store: what the load is put on."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import text
 
 from axformer.plan.trial import Phase, Trial, Verdict
-from axformer.wire.run import Run, read_run
+from axformer.wire.run import read_run
 from store.repositories import claims, jobs, leases
 from store.repositories.jobs import NewJob
 from store.repositories.keys import create_key
@@ -51,13 +50,8 @@ def fill_queue(sessions: Sessions) -> LoadedQueue:
     return LoadedQueue(keys, queued, (long, keys[0]))
 
 
-def spec_of(run: Run) -> dict[str, Any]:
-    """What the API stores of a run."""
-    return run.settled().model_dump(mode="json") | {"run": run.given()}
-
-
 _REFERENCES = {"checkpoint": "hf://acme/bert-base-uncased-finetuned", "validation": "s3://acme/validation.jsonl"}
-_SPEC = spec_of(read_run({**_REFERENCES, "preset": "paper"}))
+_SPEC = read_run({**_REFERENCES, "preset": "paper"}).settled().stored()
 
 
 def new_job(team_id: str, name: str) -> NewJob:

@@ -115,9 +115,6 @@ def _end_badly(context: WorkerContext, job: Job, ledger: Ledger, error: Exceptio
     return True
 
 
-_LOG = structlog.get_logger(__name__)
-
-
 def discard(context: WorkerContext, job_id: str) -> None:
     """Remove a job's stored files and its private directories.
 
