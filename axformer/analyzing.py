@@ -14,10 +14,10 @@ from axformer.analysis.making import Making, bounded, study_of
 from axformer.analysis.study import Study
 from axformer.artifact import new_directory, write_texts
 from axformer.config import reading_config
+from axformer.data.columns import DataSource
 from axformer.data.reading import read_rows, rows_of
 from axformer.data.records import Records
 from axformer.data.rows import Rows
-from axformer.data.source import DataSource
 from axformer.forms.memory import peak_bytes
 from axformer.intake.checkpoint import from_memory, load_checkpoint
 from axformer.intake.dataset import prepare, prepare_like

@@ -7,12 +7,13 @@ from pathlib import Path
 
 from axformer.artifact import new_directory
 from axformer.config import config_class, fits_weights, method_of, reading_config
+from axformer.data.columns import DataSource
 from axformer.data.reading import read_rows
 from axformer.errors import ConfigError, PlanError
 from axformer.forms.form import Form, NotMade
 from axformer.forms.make import Finished, make_forms, usual_forms
 from axformer.intake.checkpoint import Checkpoint, load_checkpoint
-from axformer.intake.dataset import DataSet, DataSource, prepare, prepare_calibration
+from axformer.intake.dataset import DataSet, prepare, prepare_calibration
 from axformer.methods.base import made_by
 from axformer.model.compact import compact
 from axformer.model.number_format import cast

@@ -5,12 +5,13 @@ from pathlib import Path
 
 from axformer.artifact import new_directory
 from axformer.config import reading_config
+from axformer.data.columns import DataSource
 from axformer.data.reading import read_rows
 from axformer.errors import ConfigError
 from axformer.forms.form import Form, NotMade
 from axformer.forms.kinds import ONNX, ONNX_INT8, STOCK
 from axformer.forms.make import Finished, make_forms
-from axformer.intake.dataset import DataSource, prepare
+from axformer.intake.dataset import prepare
 from axformer.plan.plan import read_plan_file
 from axformer.reporting.bench import compact_checkpoint
 

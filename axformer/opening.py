@@ -6,11 +6,10 @@ from dataclasses import dataclass, field, replace
 import torch
 
 from axformer.config import RunConfig
-from axformer.data.columns import ANSWERS, Columns
+from axformer.data.columns import ANSWERS, Columns, DataSource
 from axformer.data.encoding import Encoded
 from axformer.data.reading import read_rows
 from axformer.data.rows import Rows
-from axformer.data.source import DataSource
 from axformer.errors import ConfigError, DataError
 from axformer.evaluation.low_precision import gain_in_rate, low_precision
 from axformer.intake.checkpoint import Checkpoint, load_checkpoint
@@ -23,7 +22,7 @@ from axformer.repair.freezing import check_freezes
 from axformer.repair.refit import can_refit
 from axformer.repair.teacher import for_teacher
 from axformer.repair.training import Training, check_trainable
-from axformer.scores.within_points import too_few_rows
+from axformer.scores.task_tests import too_few_rows
 from axformer.surroundings import Surroundings
 from axformer.tasks.causal_lm import CausalLanguageModelling
 from axformer.tasks.masked_lm import MaskedLanguageModelling

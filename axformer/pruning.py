@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from axformer.config import Preset, RunConfig, changed_knobs
+from axformer.data.columns import DataSource
 from axformer.data.reading import rows_of
 from axformer.data.records import Records
 from axformer.data.rows import Rows
-from axformer.data.source import DataSource
 from axformer.errors import ConfigError, WrongTypeError
 from axformer.intake.checkpoint import from_memory
 from axformer.intake.rebuilt import check_rebuilt

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from axformer.config import RunConfig, reading_config
+from axformer.data.columns import DataSource
 from axformer.data.reading import read_rows
 from axformer.data.rows import Rows
-from axformer.data.source import DataSource
 from axformer.errors import CheckpointError, ConfigError
 from axformer.intake.checkpoint import Checkpoint, load_checkpoint
 from axformer.intake.dataset import prepare

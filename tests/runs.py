@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from axformer.config import Preset, RunConfig
-from axformer.data.source import DataSource
+from axformer.data.columns import DataSource
 from axformer.run import PruningRun
 from axformer.surroundings import Surroundings
 from axformer.wire.finetuning import FinetuneSettings

@@ -3,8 +3,7 @@
 from typing import Any
 
 from axformer.architectures.base import Architecture
-from axformer.architectures.bert import encoder_layers
-from axformer.architectures.bert_blocks import BertAttention, BertFeedForward
+from axformer.architectures.bert_blocks import BertAttention, BertFeedForward, encoder_layers
 from axformer.architectures.hard_attention import HardAttentionDropout
 from axformer.plan.plan import Plan
 
@@ -13,12 +12,6 @@ DISENTANGLED = BertAttention(
     takes=("attention_mask", "relative_pos", "rel_embeddings"),
     core="dropout",
 )
-
-
-def _prepare(model: Any) -> None:
-    for layer in model.base_model.encoder.layer:
-        module = layer.attention.self
-        module.dropout = HardAttentionDropout.in_place_of(module.dropout)
 
 
 def _max_tokens(config: Any) -> int | None:
@@ -48,6 +41,8 @@ DEBERTA = Architecture(
         *("attention_head_size", "cls_dropout", "conv_act", "conv_groups", "conv_kernel_size", "embedding_size"),
         *("norm_rel_ebd", "pooler_hidden_size", "position_buckets", "share_att_key"),
     ),
-    prepare=_prepare,
+    prepare=lambda model: HardAttentionDropout.put_into(
+        layer.attention.self for layer in model.base_model.encoder.layer
+    ),
     needs=_needs,
 )

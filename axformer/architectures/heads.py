@@ -48,7 +48,6 @@ def heads_of(model_type: str, *, causal: bool) -> tuple[Head, ...]:
     """All heads that a family has in transformers.
 
     Args:
-        model_type: the family's name in ``config.json``.
         causal: whether its attention looks back only; it then has a causal language model, else maybe a masked one.
     """
     config_class = CONFIG_MAPPING[model_type]

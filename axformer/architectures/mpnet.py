@@ -6,8 +6,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from axformer.architectures.base import Architecture, BlockWeights
-from axformer.architectures.bert import encoder_layers
-from axformer.architectures.bert_blocks import BertFeedForward
+from axformer.architectures.bert_blocks import BertFeedForward, encoder_layers
 from axformer.architectures.hard_attention import HardAttentionDropout
 from axformer.architectures.removed import ConstantAttention
 from axformer.architectures.slices import into, out_of
@@ -55,12 +54,6 @@ class _SomeHeads(nn.Module):
         return self.attention(hidden, mask, position_bias[:, self.heads], **arguments)
 
 
-def _prepare(model: Any) -> None:
-    for layer in model.base_model.encoder.layer:
-        module = layer.attention.attn
-        module.dropout = HardAttentionDropout.in_place_of(module.dropout)
-
-
 MPNET = Architecture(
     "mpnet",
     MPNetAttention(),
@@ -68,5 +61,7 @@ MPNET = Architecture(
     encoder_layers,
     max_tokens=lambda config: int(config.max_position_embeddings) - FIRST_POSITION,
     returned=lambda hidden: (hidden,),
-    prepare=_prepare,
+    prepare=lambda model: HardAttentionDropout.put_into(
+        layer.attention.attn for layer in model.base_model.encoder.layer
+    ),
 )

@@ -2,7 +2,7 @@
 
 from axformer.architectures.albert import ALBERT
 from axformer.architectures.base import Architecture
-from axformer.architectures.bert import BERT_FAMILIES
+from axformer.architectures.bert_blocks import BERT_FAMILIES
 from axformer.architectures.deberta import DEBERTA
 from axformer.architectures.distilbert import DISTILBERT
 from axformer.architectures.gpt2 import GPT2

@@ -22,16 +22,12 @@ class Constant(nn.Module):
         return torch.zeros(()) if self.bias is None else self.bias
 
 
-class ConstantAttention(nn.Module):
+class ConstantAttention(Constant):
     """:class:`Constant` for attention modules, which also return probabilities."""
 
-    def __init__(self, bias: nn.Parameter | None) -> None:
-        super().__init__()
-        self.bias = bias
-
-    def forward(self, *_: Any, **__: Any) -> tuple[Tensor, None]:
+    def forward(self, *_: Any, **__: Any) -> Any:
         """Return the constant and no probabilities for any input."""
-        return (torch.zeros(()) if self.bias is None else self.bias), None
+        return super().forward(), None
 
 
 class ResidualNorm(nn.Module):
@@ -42,23 +38,21 @@ class ResidualNorm(nn.Module):
         self.layer_norm = norm
         self.bias = bias
 
-    def forward(self, hidden: Tensor) -> Tensor:
+    def forward(self, hidden: Tensor) -> Any:
         """``LayerNorm(hidden)``, plus the constant inside it; shapes (batch, tokens, hidden)."""
-        normed: Tensor = self.layer_norm(hidden if self.bias is None else hidden + self.bias)
-        return normed
+        return self.layer_norm(hidden if self.bias is None else hidden + self.bias)
 
 
-class ConstantDecoderAttention(nn.Module):
+class ConstantDecoderAttention(ConstantAttention):
     """:class:`ConstantAttention` for decoders, whose cache of keys and values counts the tokens seen."""
 
     def __init__(self, bias: nn.Parameter | None, layer_idx: int) -> None:
-        super().__init__()
-        self.bias = bias
+        super().__init__(bias)
         self.layer_idx = layer_idx
 
-    def forward(self, hidden_states: Tensor, *_: Any, past_key_values: Any = None, **__: Any) -> tuple[Tensor, None]:
+    def forward(self, hidden_states: Tensor, *_: Any, past_key_values: Any = None, **__: Any) -> Any:
         """Return the constant and no probabilities; one zero key and value per token keeps the cache's count."""
         if past_key_values is not None:
             nothing = hidden_states.new_zeros((len(hidden_states), 1, hidden_states.shape[1], 1))
             past_key_values.update(nothing, nothing, self.layer_idx)
-        return (torch.zeros(()) if self.bias is None else self.bias), None
+        return super().forward()

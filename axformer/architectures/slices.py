@@ -35,7 +35,6 @@ class Slice:
         """Indices along the axis that these units own, ascending within each copy, on the CPU.
 
         Args:
-            units: some of the units.
             total: the number of units that the parameter has now.
         """
         first = torch.tensor(self._owners(units), dtype=torch.long, device="cpu") * self._size(total)

@@ -36,7 +36,7 @@ class XLNetAttention:
         return normed
 
     def remove(self, layer: Any, bias: nn.Parameter | None) -> None:  # noqa: ARG002 - it never has one
-        layer.rel_attn = _NoAttention(layer.rel_attn.layer_norm)
+        layer.rel_attn = _NoAttention(layer.rel_attn.layer_norm, None)
 
     def keep_heads(self, layer: Any, heads: Sequence[int], total: int) -> None:  # noqa: ARG002 - all heads are alike
         layer.rel_attn.n_head = len(heads)
@@ -72,21 +72,11 @@ class XLNetFeedForward:
         layer.ff = ResidualNorm(layer.ff.layer_norm, bias)
 
 
-class _NoAttention(nn.Module):
+class _NoAttention(ResidualNorm):
     """Replaces ``XLNetRelativeAttention``, with the same signature."""
 
-    def __init__(self, norm: nn.Module) -> None:
-        super().__init__()
-        self.layer_norm = norm
-
-    def forward(self, hidden: Tensor, *_: Any, **__: Any) -> tuple[Tensor, None]:
-        return self.layer_norm(hidden), None
-
-
-def _prepare(model: Any) -> None:
-    for layer in model.base_model.layer:
-        module = layer.rel_attn
-        module.dropout = HardAttentionDropout.in_place_of(module.dropout)
+    def forward(self, hidden: Tensor, *_: Any, **__: Any) -> Any:
+        return super().forward(hidden), None
 
 
 def _read_position(config: Any, ids: Tensor) -> Tensor | None:
@@ -107,5 +97,5 @@ XLNET = Architecture(
     returned=lambda hidden: (hidden, None),
     token_axis=0,
     int8=False,
-    prepare=_prepare,
+    prepare=lambda model: HardAttentionDropout.put_into(layer.rel_attn for layer in model.base_model.layer),
 )

@@ -58,7 +58,7 @@ def analyze(
             from axformer.analysis.inputs import WantedReports
             from axformer.analyzing import carry_out, open_analysis, write_analysis
             from axformer.cli.display import showing
-            from axformer.data.source import DataSource
+            from axformer.data.columns import DataSource
 
         wanted = WantedReports(names, rows)
         wanted.check()

@@ -11,7 +11,7 @@ from rich.table import Table
 from axformer.cli.failing import failing
 from axformer.cli.libraries import ready
 from axformer.cli.options import ColumnsOption, DeviceOption, columns_of
-from axformer.data.source import DataSource
+from axformer.data.columns import DataSource
 from axformer.reporting.table import number
 
 if TYPE_CHECKING:

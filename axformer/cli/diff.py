@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from axformer.cli.failing import failing
-from axformer.plan.diff import Difference, differences
+from axformer.plan.diff import PlanDifference, differences
 from axformer.plan.plan import PlanFile, read_plan_file
 
 
@@ -31,7 +31,7 @@ def diff(
     raise typer.Exit(1 if differing else 0)
 
 
-def _of_weights(plans: tuple[PlanFile, PlanFile], paths: tuple[Path, Path]) -> list[Difference]:
+def _of_weights(plans: tuple[PlanFile, PlanFile], paths: tuple[Path, Path]) -> list[PlanDifference]:
     """Differences of the fitted weights, which lie beside the plans."""
     if all(plan.repair is None for plan in plans):
         return []
@@ -43,7 +43,7 @@ def _of_weights(plans: tuple[PlanFile, PlanFile], paths: tuple[Path, Path]) -> l
     return differences_of_fits(*fits)
 
 
-def _show(plans: tuple[PlanFile, PlanFile], differing: list[Difference]) -> None:
+def _show(plans: tuple[PlanFile, PlanFile], differing: list[PlanDifference]) -> None:
     console = Console(highlight=False, markup=False)
     if plans[0].source.sha256 != plans[1].source.sha256:
         console.print("note: the plans were made from different weights")

@@ -41,7 +41,7 @@ def features(
             from axformer.analysis.advice import Given
             from axformer.analyzing import open_analysis
             from axformer.cli.display import showing
-            from axformer.data.source import DataSource
+            from axformer.data.columns import DataSource
             from axformer.featuring import make_features
 
         computing = ready(device, output)

@@ -22,7 +22,7 @@ from axformer.cli.options import (
     state_of,
 )
 from axformer.config import method_of
-from axformer.data.source import DataSource
+from axformer.data.columns import DataSource
 from axformer.errors import ConfigError
 from axformer.forms.kinds import KINDS
 from axformer.plan.plan import PlanFile, read_plan_file

@@ -10,7 +10,7 @@ from rich.console import Console
 from axformer.cli.failing import failing
 from axformer.cli.libraries import ready
 from axformer.cli.options import ColumnsOption, DeviceOption, columns_of
-from axformer.data.source import DataSource
+from axformer.data.columns import DataSource
 from axformer.errors import InputError
 
 if TYPE_CHECKING:

@@ -1,4 +1,6 @@
-"""The columns of a data file and their roles."""
+"""The columns of a data file and their roles. Light to import: passing them on needs none of the libraries that read data."""
+
+from dataclasses import dataclass, field
 
 from pydantic import BaseModel, ConfigDict
 
@@ -53,3 +55,11 @@ class Columns(BaseModel):
     def without_answers(self) -> "Columns":
         """The names of all else; what a model should answer need not be there."""
         return self.model_copy(update={name: type(self).model_fields[name].default for name in ANSWERS})
+
+
+@dataclass(frozen=True)
+class DataSource:
+    """The location of a data set and the names of its columns."""
+
+    path: str
+    columns: Columns = field(default_factory=Columns)

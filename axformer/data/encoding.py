@@ -13,6 +13,16 @@ UNLABELLED = -100
 
 
 @dataclass(frozen=True)
+class TokenLimits:
+    """How many tokens an input may have."""
+
+    max_length: int | None = None
+    """Longer inputs are cut to this many; None cuts none."""
+    max_tokens: int | None = None
+    """The longest input that the model takes; None if it takes any."""
+
+
+@dataclass(frozen=True)
 class Encoded:
     """Model rows in the order of the file. A *sample* is what the accept rule counts; a long one may take several rows."""
 
@@ -72,9 +82,7 @@ def without_labels(features: dict[str, list[Any]], sample_of_row: list[int] | No
     """A data set that has no labels, or whose labels nobody looks at: it calibrates.
 
     Args:
-        features: as of :class:`Encoded`.
         sample_of_row: the same; None where every sample goes through the model as one row.
-        cut: samples that lost their end.
     """
     rows = len(features["input_ids"])
     return Encoded(features, [UNLABELLED] * rows, list(range(rows)) if sample_of_row is None else sample_of_row, cut)
@@ -85,19 +93,15 @@ def tokenize(
     tokenizer: Any,
     first: Sequence[Any],
     second: Sequence[Any] | None,
+    limits: TokenLimits,
     *,
-    max_length: int | None,
-    max_tokens: int | None,
     inputs_a_row: int = 1,
     **options: Any,
 ) -> tuple[Any, int]:
     """Tokenize texts or pairs of texts.
 
     Args:
-        max_length: cut longer inputs to this many tokens; None cuts none.
-        max_tokens: the longest input that the model accepts; None if it accepts any.
         inputs_a_row: number of consecutive inputs that belong to one row of the file.
-        options: further arguments of the tokenizer.
 
     Returns:
         The tokenizer's encoding, and the number of rows of the file that were cut.
@@ -105,6 +109,7 @@ def tokenize(
     Raises:
         DataError: an input exceeds the model's limit without being cut at ``max_length``, or has no token.
     """
+    max_length, max_tokens = limits.max_length, limits.max_tokens
     options |= {"return_attention_mask": True}
     encoding = tokenizer(first, second, truncation=False, verbose=False, **options)
     lengths = [len(ids) for ids in encoding["input_ids"]]

@@ -115,11 +115,7 @@ class LabelColumn:
         raise self._misfit(named, counted, classes)
 
     def _by_own_names(self, classes: ClassNames) -> Read | None:
-        """Read integers by the names that the file gives them; None if it gives none, or only numbers, or the model has others.
-
-        Raises:
-            DataError: the file counts some classes of the model in another order and has others besides.
-        """
+        """Read integers by the names that the file gives them; None if it gives none or numbers, or the model has others."""
         if any(_WHOLE.fullmatch(name.strip()) for name in self.own_names):
             return None
         known = list(map(find_name(classes.names, str.casefold), self.own_names))

@@ -52,9 +52,6 @@ def padding_of(config: Any, tokenizer: Any, *, causal: bool, pooled: bool) -> Pa
     """The padding for a model and its tokenizer.
 
     Args:
-        config: the model's configuration.
-        tokenizer: its tokenizer.
-        causal: whether the model looks back only.
         pooled: whether its head reads one position; that of a causal model reads the last token that is not padding.
 
     Raises:

@@ -15,8 +15,7 @@ from axformer.data.delimited import DelimitedError, read_delimited
 from axformer.data.formats import CSV_ENDING, ENDINGS, JSON_ENDINGS, PARQUET_ENDING, TAB_ENDINGS, ending_of, is_packed
 from axformer.data.json_rows import JsonRowsError, read_json_rows
 from axformer.data.limits import BYTES, COLUMNS, RATIO, ROWS, SMALL_BYTES
-from axformer.data.own_names import OwnNames, own_names_in
-from axformer.data.records import Records, check_names, table_of
+from axformer.data.records import OwnNames, Records, check_names, own_names_in, table_of
 from axformer.data.rows import Rows
 from axformer.errors import DataError, first_line
 
@@ -31,7 +30,6 @@ def read_rows(path: str, columns: Columns | None = None) -> Rows:
         path: a local path or a URL that fsspec opens (``https://``, ``s3://``, ``hf://datasets/...``). The ending tells the
             format: ``.jsonl``, ``.ndjson`` or ``.json`` (see :mod:`axformer.data.json_rows`), ``.csv``, ``.tsv`` or ``.tab``
             (see :mod:`axformer.data.delimited`), ``.parquet``, in small or capital letters; ``.gz`` may follow.
-        columns: how the columns are called.
 
     Raises:
         DataError: the file is missing, damaged, empty, or larger than any data set that is read, or a column that was named
@@ -54,9 +52,7 @@ def rows_in(file: IO[bytes], name: str, columns: Columns | None = None, *, most_
     """Read a table from an open file, as :func:`read_rows` does.
 
     Args:
-        file: the file.
         name: its name, whose ending tells the format.
-        columns: how the columns are called.
         most_bytes: most bytes, unpacked.
 
     Raises:

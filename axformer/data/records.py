@@ -2,8 +2,12 @@
 
 Tables are recognised by their methods, so none of these libraries is needed here. Values of NumPy, PyTorch, pyarrow and pandas
 become plain Python values, so that no other code has to handle them.
+
+An integer means what its data set says, and a model may count the same classes in another order: CoNLL-2003 and many of its
+taggers are such a pair. ``datasets`` stores the names of integers with its features.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Protocol, TypeAlias
@@ -29,6 +33,10 @@ class Dataset(Protocol):
 
 Records: TypeAlias = Iterable[Mapping[str, Any]] | Mapping[str, Iterable[Any]] | Frame | Dataset
 """Records, which may come from a generator; columns by name; or a table."""
+OwnNames = Mapping[str, tuple[str, ...]]
+"""The names that a data set gives its integers, by column; the place of a name is the integer that stands for it."""
+_KEY = b"huggingface"
+"""Where ``datasets`` keeps the features in the metadata of a schema."""
 _TAKEN = "a path, a list of records, a dict of columns, or a table of pyarrow, pandas, polars or datasets"
 _PLAIN = (str, int, float, bool, type(None))
 _MISSING = ("NAType", "NaTType")
@@ -115,3 +123,36 @@ def _of_records(data: Any) -> dict[str, list[Any]]:
 
 def _kind(value: Any) -> str:
     return f"of type {type(value).__module__}.{type(value).__qualname__}".replace("builtins.", "")
+
+
+def own_names_in(data: Any) -> OwnNames:
+    """The names in a table of datasets or pyarrow, or in a schema of pyarrow; empty if it has none."""
+    features = getattr(data, "features", None)
+    if isinstance(features, Mapping):
+        return _named(features)
+    metadata = getattr(getattr(data, "schema", data), "metadata", None)
+    if not isinstance(metadata, Mapping) or _KEY not in metadata:
+        return {}
+    try:
+        features = json.loads(metadata[_KEY])["info"]["features"]
+    except (ValueError, RecursionError, KeyError, TypeError):
+        return {}
+    return _named(features) if isinstance(features, Mapping) else {}
+
+
+def _named(features: Mapping[Any, Any]) -> OwnNames:
+    found = {str(column): _names(feature) for column, feature in features.items()}
+    return {column: names for column, names in found.items() if names}
+
+
+def _names(feature: Any) -> tuple[str, ...]:
+    """The names of a feature, or of what its lists hold."""
+    if isinstance(feature, list) and len(feature) == 1:
+        (feature,) = feature
+    inner = _part(feature, "feature")
+    names = _part(feature if inner is None else inner, "names")
+    return tuple(map(str, names)) if isinstance(names, list | tuple) else ()
+
+
+def _part(feature: Any, name: str) -> Any:
+    return feature.get(name) if isinstance(feature, Mapping) else getattr(feature, name, None)

@@ -11,7 +11,7 @@ from typing import Any
 from axformer.data.columns import JOINT, USUAL_NAMES, Columns
 from axformer.data.delimited import looks_like_a_row
 from axformer.data.limits import CELL_CHARACTERS, LIST_LENGTH
-from axformer.data.own_names import OwnNames
+from axformer.data.records import OwnNames
 from axformer.errors import DataError
 
 Label = str | int | float | bool
@@ -159,14 +159,7 @@ class Rows:
     def _checked(
         self, name: str, fits: Callable[[Any], bool], problem: str, opens: str = "", *, blank: bool = False
     ) -> list[Any]:
-        """The values of a field.
-
-        Args:
-            fits: whether a value has the wanted kind.
-            problem: description of a value that does not.
-            opens: first character of such a value written as text.
-            blank: whether an empty text is a value.
-        """
+        """The values of a field."""
         self.require(name)
         values = self._joined(name)
         if opens and self.texts_only:

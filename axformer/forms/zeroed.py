@@ -10,7 +10,7 @@ from typing import Any
 from axformer.architectures.base import Architecture
 from axformer.errors import FormError
 from axformer.model.compact import needs_hard_attention, stock_attention
-from axformer.model.depth import drop_layers
+from axformer.model.surgery import drop_layers
 from axformer.plan.plan import Plan
 from axformer.repair.in_place import masked_and_fitted
 from axformer.repair.refit import Refit, of_remaining

@@ -1,14 +1,15 @@
-"""Admit a checkpoint: determine what it is from its files, and write a directory that is safe to load."""
+"""Admit a checkpoint: determine what it is from its files, write a directory that is safe to load, and check what transformers
+reports about the loaded weights: all of the model's were found, and no others matter."""
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import PreTrainedConfig
+from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, PreTrainedConfig
 
 from axformer.architectures.base import Architecture
 from axformer.architectures.heads import Head
@@ -19,12 +20,14 @@ from axformer.intake.config_file import read_config, rebuild_config
 from axformer.intake.foreign import adapter_beside
 from axformer.intake.limits import BUFFER_BYTES, MISSING_WEIGHTS
 from axformer.intake.names import CONFIG
-from axformer.intake.new_head import head_for, with_head
+from axformer.intake.new_head import head_for, is_new, with_head
 from axformer.intake.partial_weights import FLOATS, check_whole, some
 from axformer.intake.tokenizer_files import take_tokenizer
-from axformer.intake.weight_names import place_of, unwrapped
+from axformer.intake.weight_names import place_of, prefix_of, unread, unwrapped
 from axformer.intake.weights import Weights, place_weights, read_weights
 from axformer.wire.heads import NewHead
+
+_LANGUAGE_MODELS = (AutoModelForCausalLM, AutoModelForMaskedLM)
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,6 @@ def admit(directory: Path, new_head: NewHead | None = None, *, or_bare: bool = F
     """Check a checkpoint's config and the headers of its weights, without loading anything.
 
     Args:
-        directory: the checkpoint.
         new_head: the head that a base model gets; None for a checkpoint with its own.
         or_bare: whether a model without a head may be admitted too.
 
@@ -165,3 +167,51 @@ def _names(admitted: Admitted, model: Any) -> dict[str, str]:
             "give the model with its whole weights"
         )
     return names
+
+
+def check_loaded(admitted: Admitted, info: Mapping[str, Any], base: str) -> None:
+    """Compare the weights that a model needs with those in the files.
+
+    Args:
+        info: the ``output_loading_info`` of ``from_pretrained``.
+        base: the prefix of the model without its head.
+
+    Raises:
+        CheckpointError: some are missing, have another shape, or are not used; the message names them.
+    """
+    missing, foreign = sorted(info["missing_keys"]), sorted(info["mismatched_keys"])
+    if admitted.new_head is not None:
+        if not missing:
+            raise CheckpointError(
+                f"checkpoint '{admitted.directory}' holds all weights of {admitted.head.name}, so it has such a head already; "
+                "leave the new head out"
+            )
+        missing = [name for name in missing if not is_new(name, base)]
+    said = f"checkpoint '{admitted.directory}' does not hold all weights of {admitted.head.name}"
+    if missing:
+        raise CheckpointError(f"{said}: missing: {some(missing)}; {_remedy(missing, admitted.weights.tensors)}")
+    if foreign:
+        shapes = [f"{name} ({_shown(there)} instead of {_shown(wanted)})" for name, there, wanted in foreign]
+        raise CheckpointError(
+            f"{said}: of another shape: {some(shapes)}; correct config.json, which describes another model than the files hold"
+        )
+    idle = unread(info["unexpected_keys"], is_language_model=admitted.head.auto_class in _LANGUAGE_MODELS)
+    if idle:
+        raise CheckpointError(
+            f"checkpoint '{admitted.directory}' holds weights that a {admitted.head.name} does not read: {some(idle)}; correct "
+            "config.json if it describes another model than was trained, or load the model with its own class and save it again"
+        )
+
+
+def _remedy(missing: Collection[str], names: Collection[str]) -> str:
+    prefix = next((found for name in missing if (found := prefix_of(name, names))), None)
+    if prefix is None:
+        return "correct config.json if it describes another model than was trained, else save the model again"
+    return (
+        f"they are there with '{prefix}' before their names; take it off: save_file({{name.removeprefix('{prefix}'): weight "
+        "for name, weight in load_file(FILE).items()}, FILE, {'format': 'pt'}), both of safetensors.torch"
+    )
+
+
+def _shown(shape: Iterable[int]) -> str:
+    return " x ".join(map(str, shape)) or "one number"

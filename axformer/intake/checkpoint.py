@@ -19,10 +19,9 @@ from axformer.architectures.registry import architecture_of
 from axformer.data.padding import Padding, padding_of
 from axformer.data.rows import Rows
 from axformer.errors import CheckpointError, first_line
-from axformer.intake.admission import Admitted, admit, loadable, names_of
+from axformer.intake.admission import Admitted, admit, check_loaded, loadable, names_of
 from axformer.intake.companions import Companions, companion_files, tokenizer_files
 from axformer.intake.label_names import ID2LABEL, LABEL2ID, label_maps, label_names
-from axformer.intake.loaded import check_loaded
 from axformer.intake.names import KNOWN_NAMES
 from axformer.intake.objects import check_tokenizer, check_weights, model_in, without_autocast
 from axformer.intake.panics import panics_as_errors
@@ -88,7 +87,6 @@ def load_checkpoint(
 
     Args:
         reference: a local directory, or ``hf://organisation/name`` for a model on the hub.
-        device: where PyTorch puts the model.
         new_head: the head that a base model gets; None for a fine-tuned model.
         seed: of the first weights of a new head.
 
@@ -159,11 +157,7 @@ def from_memory(model: Any, tokenizer: Any) -> Checkpoint:
 
 
 def _settle_labels(config: Any) -> None:
-    """Make the two class maps of a config in memory agree, as is done for a file.
-
-    Raises:
-        CheckpointError: they contradict each other.
-    """
+    """Make the two class maps of a config in memory agree, as is done for a file."""
     try:
         names = label_names({key: getattr(config, key) for key in (ID2LABEL, LABEL2ID)})
     except ValueError as error:
@@ -217,8 +211,6 @@ def load_model(admitted: Admitted, directory: Path, seed: int = 0) -> Any:
     """Load the model of an admitted checkpoint from a directory with known files alone, in float32.
 
     Args:
-        admitted: the checkpoint.
-        directory: the directory.
         seed: of the first weights of a new head.
 
     Raises:

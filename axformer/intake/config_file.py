@@ -30,7 +30,7 @@ from axformer.intake.limits import (
 )
 from axformer.intake.names import CONFIG
 from axformer.intake.strict_json import read_json
-from axformer.intake.tokenizer_classes import TOKENIZER_CLASSES
+from axformer.intake.tokenizer_files import TOKENIZER_CLASSES
 from axformer.tasks.one_output import CROSS_ENCODER_KEYS
 
 _COMMON = frozenset(
@@ -115,11 +115,7 @@ def known_keys(config_class: type[PreTrainedConfig], architecture: Architecture)
 
 
 def _check(key: str, value: Any, longest: int) -> None:
-    """Check that a value is small, whatever it means.
-
-    Raises:
-        ValueError: it is not.
-    """
+    """Check that a value is small, whatever it means."""
     match value:
         case None | bool():
             return

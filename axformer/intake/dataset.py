@@ -9,26 +9,14 @@ import torch
 
 from axformer.config import RunConfig
 from axformer.data.batches import Samples, batched
-from axformer.data.encoding import Encoded
+from axformer.data.encoding import Encoded, TokenLimits
 from axformer.data.labels import ClassNames, Reading
 from axformer.data.rows import Rows
-from axformer.data.source import DataSource
 from axformer.devices import batch_tokens_of
 from axformer.errors import CheckpointError, ConfigError, DataError, first_line
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.panics import LibraryPanicError, panics_as_errors
 from axformer.wire.report import ENOUGH_TOKENS
-
-__all__ = [
-    "DataSet",
-    "DataSource",
-    "encode",
-    "encode_like",
-    "prepare",
-    "prepare_calibration",
-    "prepare_inputs",
-    "prepare_like",
-]
 
 _TOKENS_PER_NEURON = 2 * ENOUGH_TOKENS
 """Calibration tokens for each neuron of a block, of which each is an unknown of a fit."""
@@ -87,11 +75,7 @@ def encode_like(other: DataSet, rows: Rows, checkpoint: Checkpoint, config: RunC
 
 
 def _check_pairs(other: DataSet, rows: Rows) -> None:
-    """Check that both sets hold pairs of texts or neither does.
-
-    Raises:
-        DataError: only one does.
-    """
+    """Check that both sets hold pairs of texts or neither does."""
     if not other.rows.has("text"):
         return
     if other.rows.has("text_pair"):
@@ -164,7 +148,7 @@ def _encoded(read: Callable[..., Encoded], rows: Rows, checkpoint: Checkpoint, c
         raise ConfigError(f"knob max_length={config.max_length}: the model takes at most {max_tokens} tokens")
     try:
         with panics_as_errors():
-            encoded = read(rows, tokenizer, model.config, config.max_length, max_tokens)
+            encoded = read(rows, tokenizer, model.config, TokenLimits(config.max_length, max_tokens))
     except LibraryPanicError as error:
         raise DataError(
             f"data file '{rows.source}': the checkpoint's tokenizer gives up on it ({first_line(error)}); save the checkpoint "
@@ -184,11 +168,7 @@ def _batched(encoded: Encoded, checkpoint: Checkpoint, config: RunConfig) -> Sam
 
 
 def _check_known(rows: list[Any], name: str, known: int | None) -> None:
-    """Check that the model has an embedding for every id.
-
-    Raises:
-        CheckpointError: it does not.
-    """
+    """Check that the model has an embedding for every id."""
     if not known or not rows:
         return
     choices = (choice for row in rows for choice in (row if isinstance(row[0], list) else [row]))

@@ -30,7 +30,6 @@ def load_other(reference: str | Path, device: str = "cpu") -> Checkpoint | Encod
 
     Args:
         reference: a local directory, or ``hf://organisation/name``.
-        device: where PyTorch puts the model.
 
     Raises:
         CheckpointError: it is missing, damaged, of an unsupported family, or of a head that is not supported.

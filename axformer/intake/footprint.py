@@ -73,11 +73,7 @@ def least(sizes: Sizes, data_bytes: int, work: RunWork, batch_tokens: int, *, on
     """The minimum memory of a pass.
 
     Args:
-        sizes: of the checkpoint.
-        data_bytes: total size of the data files.
-        work: what is done.
         batch_tokens: tokens evaluated together if the knob is not set.
-        on_gpu: whether the model computes on a GPU.
     """
     config = work.config
     weights, layers = FLOAT32 * sizes.parameters, FLOAT32 * sizes.layer_parameters
@@ -139,11 +135,7 @@ def _sensitivity(sizes: Sizes, tokens: int) -> int:
 
 
 def _training(sizes: Sizes, work: RunWork) -> int:
-    """The memory of a training, without its activations: the untouched model, and the trained one with what AdamW keeps of it.
-
-    What is trained lacks the layers that the knobs name; what else it lacks is not known yet, and the first model that a
-    method trains is nearly whole.
-    """
+    """The memory of a training without its activations: the untouched model, and the trained one with AdamW's moments."""
     if work.training is None and not work.config.needs.polish:
         return 0
     settings = work.training or FinetuneSettings()

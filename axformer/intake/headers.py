@@ -69,13 +69,7 @@ def read_header(path: Path) -> dict[str, Tensor]:
 
 
 def copy_renamed(path: Path, into: Path, names: Mapping[str, str]) -> None:
-    """Copy a file whose header was read, with other tensor names.
-
-    Args:
-        path: the file.
-        into: the file to write.
-        names: the new name of each tensor.
-    """
+    """Copy a file whose header was read, with other tensor names."""
     with path.open("rb") as file, into.open("wb") as copy:
         header = json.loads(file.read(int.from_bytes(file.read(_LENGTH_BYTES), "little")))
         content = json.dumps({names.get(name, name): value for name, value in header.items()}).encode()

@@ -81,11 +81,7 @@ def _without_defaults(names: _Names) -> _Names:
 
 
 def _names_in(key: str, value: Any) -> _Names:
-    """The names that a map gives each class, in either direction; null entries are ignored.
-
-    Raises:
-        ValueError: the map is not between integers and names.
-    """
+    """The names that a map gives each class, in either direction; null entries are ignored."""
     if value is None:
         return {}
     if not isinstance(value, Mapping):

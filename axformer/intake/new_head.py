@@ -45,10 +45,7 @@ def head_for(directory: Any, names: Collection[str], architecture: Architecture,
     """The head of a family that a base model gets.
 
     Args:
-        directory: of the checkpoint, for messages.
         names: ``architectures`` in its ``config.json``; none means a base model.
-        architecture: its family.
-        new: what is asked for.
 
     Raises:
         CheckpointError: the model is none without a head, or its family has no head for the task.
@@ -83,12 +80,7 @@ def with_head(raw: Mapping[str, Any], head: Head, new: NewHead) -> dict[str, Any
 
 
 def is_new(name: str, base: str) -> bool:
-    """Whether a weight belongs to a new head: it lies outside of the encoder, or in its pooler, which only heads read.
-
-    Args:
-        name: the weight's name in the model.
-        base: the prefix of the model without its head.
-    """
+    """Whether a weight belongs to a new head: it lies outside of the encoder, or in its pooler, which only heads read."""
     return not name.startswith(f"{base}.") or name.startswith(f"{base}.pooler.")
 
 

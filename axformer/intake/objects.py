@@ -50,10 +50,6 @@ def without_autocast(model: Any) -> Any:
 def check_weights(model: PreTrainedModel, head: Head) -> None:
     """Check that a model has the weights that its configuration describes, since results are built from the configuration.
 
-    Args:
-        model: the model.
-        head: its kind of head.
-
     Raises:
         CheckpointError: layers were taken out, or modules were replaced or added; the message names their weights.
     """

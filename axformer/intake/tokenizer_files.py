@@ -12,13 +12,35 @@ from pathlib import Path
 from typing import Any
 
 from transformers.convert_slow_tokenizer import import_protobuf
+from transformers.models.auto.tokenization_auto import TOKENIZER_MAPPING_NAMES, tokenizer_class_from_name
 
 from axformer.errors import CheckpointError
 from axformer.intake.limits import DIMENSIONS, LIST_LENGTH, NAME_LENGTH, SENTENCEPIECE_BYTES, TOKENIZER_BYTES
 from axformer.intake.names import SENTENCEPIECE_MODELS, TOKENIZER, TOKENIZER_CONFIG, TOKENIZER_OBJECTS, TOKENIZER_TABLES
 from axformer.intake.strict_json import read_json
-from axformer.intake.tokenizer_classes import PLAIN_CLASS, SENTENCEPIECE_CLASSES, TOKENIZER_CLASSES, class_of, kind_of
 
+TOKENIZER_CLASSES = frozenset(
+    name + fast
+    for name in (
+        "AlbertTokenizer", "BertTokenizer", "BloomTokenizer", "CamembertTokenizer", "CodeLlamaTokenizer", "CohereTokenizer",
+        "DebertaTokenizer", "DebertaV2Tokenizer", "DistilBertTokenizer", "ElectraTokenizer", "GPT2Tokenizer",
+        "GPTNeoXTokenizer", "GemmaTokenizer", "HerbertTokenizer", "LlamaTokenizer", "MPNetTokenizer", "PreTrainedTokenizer",
+        "Qwen2Tokenizer", "Qwen3Tokenizer", "RobertaTokenizer", "XLMRobertaTokenizer", "XLNetTokenizer",
+    )
+    for fast in ("", "Fast")
+) | {"TokenizersBackend"}  # fmt: skip
+"""The tokenizer classes that are loaded, as in ``tokenizer_class``: those of the supported families, which need no third-party
+code. Any other class is ignored if there is a ``tokenizer.json``, which fully defines a tokenizer."""
+PLAIN_CLASS = "PreTrainedTokenizerFast"
+"""The class that does only what ``tokenizer.json`` says."""
+SENTENCEPIECE_CLASSES = {
+    "AlbertTokenizer": "spiece.model",
+    "CamembertTokenizer": "sentencepiece.bpe.model",
+    "DebertaV2Tokenizer": "spm.model",
+    "XLMRobertaTokenizer": "sentencepiece.bpe.model",
+    "XLNetTokenizer": "spiece.model",
+}
+"""Classes that read a SentencePiece model, and the file name that each reads."""
 CLASS = "tokenizer_class"
 _KNOWN = frozenset(
     {
@@ -41,10 +63,7 @@ def take_tokenizer(directory: Path, model_type: str, named: Any, into: Path) -> 
     """Copy the known parts of a tokenizer's files into another directory.
 
     Args:
-        directory: the checkpoint's directory.
-        model_type: the family of its model, which has a default tokenizer class.
         named: the class named by the model's config, or None; the tokenizer's own config takes precedence.
-        into: the other directory.
 
     Raises:
         CheckpointError: a file cannot be read, is too large, or asks for a class that is not loaded.
@@ -92,27 +111,31 @@ def _known_class(directory: Path, model_type: str, named: Any) -> str:
             f"checkpoint '{directory}' has a tokenizer of class {str(named)[:80]!r}, which is not loaded without {TOKENIZER}; "
             f"{_write(directory)}"
         )
-    return class_of(model_type, named)
+    return _class_of(model_type, named)
 
 
 def _is_made_of(directory: Path, model_type: str, named: Any) -> bool:
-    """Whether a class is known and fits the kind of model in ``tokenizer.json``.
-
-    From another kind it would silently make a tokenizer that the model was not trained with.
-    """
+    """Whether a class is known and fits the kind of model in ``tokenizer.json``."""
     if named is not None and str(named) not in TOKENIZER_CLASSES:
         return False
     model = (_read(directory, TOKENIZER) or {}).get("model")
     own = model.get("type") if isinstance(model, dict) else None
-    return own is None or kind_of(class_of(model_type, named)) in (None, own)
+    return own is None or _kind_of(_class_of(model_type, named)) in (None, own)
+
+
+def _class_of(model_type: str, named: str | None) -> str:
+    """The class of a tokenizer, without the suffix ``Fast``."""
+    return str(named or TOKENIZER_MAPPING_NAMES.get(model_type) or PLAIN_CLASS).removesuffix("Fast")
+
+
+def _kind_of(name: str) -> str | None:
+    """The kind of model in ``tokenizer.json`` that a known class requires; None for any."""
+    model = getattr(tokenizer_class_from_name(name), "model", None)
+    return None if model is None else str(model.__name__)
 
 
 def _take_pieces(directory: Path, name: str, there: Sequence[str], into: Path) -> None:
-    """Copy the SentencePiece model that a class reads, if it reads one.
-
-    Raises:
-        CheckpointError: the model cannot be read, or the class does not read any of the files.
-    """
+    """Copy the SentencePiece model that a class reads, if it reads one."""
     wanted = SENTENCEPIECE_CLASSES.get(name)
     if wanted is not None and wanted in there:
         try:

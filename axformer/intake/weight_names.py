@@ -43,7 +43,6 @@ def unread(names: Collection[str], *, is_language_model: bool) -> list[str]:
     """The weights that a model does not use and that are not known leftovers, in order.
 
     Args:
-        names: the weights that the model does not use.
         is_language_model: whether the model has a language model head; other weights of such a head are then not leftovers.
     """
     known = _LEFTOVERS.search, lambda name: None if is_language_model else _OTHER_HEADS.search(name)

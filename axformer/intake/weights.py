@@ -58,8 +58,6 @@ def place_weights(weights: Weights, into: Path, names: Mapping[str, str]) -> Non
     """Place weights in the directory to be loaded: links to the files, or copies if names change.
 
     Args:
-        weights: the weight files.
-        into: the directory.
         names: the name to load each weight by.
     """
     for path, tensors in weights.files.items():

@@ -9,14 +9,13 @@ import torch
 from torch import Tensor
 
 from axformer.architectures.base import PlainAttention
-from axformer.architectures.top_k import keep_top_k
+from axformer.architectures.hard_attention import keep_top_k
 
 
 def context_at(attention: PlainAttention, hidden: Tensor, mask: Tensor | None, tokens: Tensor) -> Tensor:
     """The attention context of one token of each row.
 
     Args:
-        attention: the projections.
         hidden: the block's input, shape (rows, tokens, hidden).
         mask: None, or a tensor that broadcasts to (rows, 1, tokens, tokens): numbers are added to the scores, and False masks a
             position out.

@@ -79,8 +79,6 @@ def read_one_position(model: Any, architecture: Architecture, plan: Plan) -> Non
 
     Args:
         model: compact, with a head that reads one position.
-        architecture: its family.
-        plan: what is left of it.
     """
     layers = architecture.layers(model)
     earliest = architecture.mixes_tokens_after(model.config)

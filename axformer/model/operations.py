@@ -30,7 +30,6 @@ class Operations:
         """
         Args:
             model: whole and prepared.
-            architecture: its family.
             pooled: whether the head reads one position of an input instead of all.
             lengths: tokens of each model row, shape (rows,).
         """

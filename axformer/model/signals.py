@@ -29,12 +29,7 @@ class Signals:
     """Measures the inputs of the output projections of a prepared model, which is not changed."""
 
     def __init__(self, model: Any, architecture: Architecture, samples: Samples) -> None:
-        """
-        Args:
-            model: whole, with a separate module for each layer (:meth:`axformer.architectures.base.Architecture.adopt`).
-            architecture: the model's family.
-            samples: the data.
-        """
+        """Measure a whole, adopted model (:meth:`axformer.architectures.base.Architecture.adopt`)."""
         self._model = model
         self._architecture = architecture
         self._samples = samples
@@ -75,9 +70,6 @@ class Signals:
     def gradients(self, task: Losses) -> Iterator[tuple[Tensor, list[Tensor]]]:
         """The derivative of each model row's loss with respect to a gate on each unit, batch by batch.
 
-        Args:
-            task: computes the losses.
-
         Yields:
             Indices of the model rows, shape (rows,), and the derivatives for every block, shape (rows, units), in float32 on
             the CPU.
@@ -87,9 +79,6 @@ class Signals:
 
     def slopes(self, number_of: Callable[[Any, Batch], Tensor]) -> Iterator[tuple[Batch, list[tuple[Tensor, Tensor]]]]:
         """The derivative of a number with respect to the input of each output projection, batch by batch.
-
-        Args:
-            number_of: computes the number from a model's output for a batch.
 
         Yields:
             The batch, and for every block the input and the derivative, both of shape (sequences, tokens, columns).

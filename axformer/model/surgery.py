@@ -7,9 +7,13 @@ from torch import nn
 
 from axformer.architectures.base import Architecture
 from axformer.architectures.hard_attention import TOP_K_ATTRIBUTE
-from axformer.model.depth import drop_layers
 from axformer.plan.elements import Dimensions
 from axformer.plan.plan import LayerPlan, Plan, kept_neurons
+
+PER_LAYER = ("layer_types",)
+"""Keys of configs that hold one entry per layer."""
+PLACE = "layer_idx"
+"""Attribute of modules that know the number of their layer, by which they find their keys and values in a cache."""
 
 
 def operate(model: Any, architecture: Architecture, plan: Plan) -> None:
@@ -52,3 +56,28 @@ def _cut_ffn(architecture: Architecture, layer: nn.Module, plan: LayerPlan, dime
         architecture.ffn.remove(layer, block.bias if plan.ffn else None)
     elif plan.neuron_count < dimensions.intermediate_size:
         block.keep(kept_neurons(plan), dimensions.intermediate_size)
+
+
+def drop_layers(model: Any, architecture: Architecture, plan: Plan) -> None:
+    """Take the dropped layers out of a whole, prepared model, in place. The others move down, each with its own settings.
+
+    Raises:
+        PlanError: the model cannot do without these layers.
+    """
+    if not plan.dropped:
+        return
+    architecture.check_droppable(model.config, plan)
+    layers: Any = architecture.layers(model)
+    for index in reversed(plan.dropped):
+        del layers[index]
+    for place, layer in enumerate(layers):
+        for module in layer.modules():
+            if hasattr(module, PLACE):
+                setattr(module, PLACE, place)
+    config = model.config
+    for name in PER_LAYER:
+        values = getattr(config, name, None)
+        if values is not None:
+            setattr(config, name, [values[index] for index in plan.remaining])
+    config.num_hidden_layers = len(plan.remaining)
+    architecture.shorten(model, plan)

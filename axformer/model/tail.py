@@ -17,7 +17,6 @@ def tail_start(plan: Plan, earliest: int, *, reads_one: bool) -> int:
     """The number of the first block of the tail.
 
     Args:
-        plan: what is left of the model.
         earliest: a layer before which tokens are mixed whatever the plan is; the tail begins there at the earliest.
         reads_one: whether attention can be computed for one query.
     """

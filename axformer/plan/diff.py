@@ -4,11 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from axformer.errors import PlanError
+from axformer.plan.elements import ranges_of
 from axformer.plan.plan import LayerPlan, Plan, kept_neurons
 
 
 @dataclass(frozen=True)
-class Difference:
+class PlanDifference:
     """A part of a layer that two plans treat differently."""
 
     layer: int
@@ -20,7 +21,7 @@ class Difference:
     """What the second keeps that the first does not."""
 
 
-def differences(first: Plan, second: Plan) -> list[Difference]:
+def differences(first: Plan, second: Plan) -> list[PlanDifference]:
     """All differences, bottom layer first; empty if the plans leave the same model.
 
     Raises:
@@ -38,32 +39,21 @@ def differences(first: Plan, second: Plan) -> list[Difference]:
     ]
 
 
-def _of_layer(index: int, first: LayerPlan, second: LayerPlan) -> Iterator[Difference]:
+def _of_layer(index: int, first: LayerPlan, second: LayerPlan) -> Iterator[PlanDifference]:
     if first.dropped != second.dropped:
-        yield Difference(index, "layer", _layer(first), _layer(second))
+        yield PlanDifference(index, "layer", *("dropped" if plan.dropped else "kept" for plan in (first, second)))
         return
     if first.attention != second.attention:
-        yield Difference(index, "attention", _block(first.attention), _block(second.attention))
+        yield PlanDifference(index, "attention", *("kept" if plan.attention else "removed" for plan in (first, second)))
     if first.heads != second.heads:
-        yield Difference(index, "heads", *_each_alone(first.heads, second.heads))
+        yield PlanDifference(index, "heads", *_each_alone(first.heads, second.heads))
     if first.ffn != second.ffn:
-        yield Difference(index, "ffn", _block(first.ffn), _block(second.ffn))
+        yield PlanDifference(index, "ffn", *("kept" if plan.ffn else "removed" for plan in (first, second)))
     if first.neurons != second.neurons:
-        yield Difference(index, "neurons", *_each_alone(kept_neurons(first), kept_neurons(second)))
+        yield PlanDifference(index, "neurons", *_each_alone(kept_neurons(first), kept_neurons(second)))
     if first.hard_attention != second.hard_attention:
-        yield Difference(index, "hard attention", _top_k(first), _top_k(second))
-
-
-def _layer(plan: LayerPlan) -> str:
-    return "dropped" if plan.dropped else "kept"
-
-
-def _block(is_kept: bool) -> str:
-    return "kept" if is_kept else "removed"
-
-
-def _top_k(plan: LayerPlan) -> str:
-    return "soft" if plan.hard_attention is None else f"K = {plan.hard_attention}"
+        kept = (plan.hard_attention for plan in (first, second))
+        yield PlanDifference(index, "hard attention", *("soft" if top_k is None else f"K = {top_k}" for top_k in kept))
 
 
 def _each_alone(first: Sequence[int], second: Sequence[int]) -> tuple[str, str]:
@@ -72,10 +62,5 @@ def _each_alone(first: Sequence[int], second: Sequence[int]) -> tuple[str, str]:
 
 def _ranges(numbers: set[int]) -> str:
     """Ascending numbers as ranges, both ends named: ``0-3, 7``."""
-    ranges: list[list[int]] = []
-    for number in sorted(numbers):
-        if ranges and ranges[-1][1] == number - 1:
-            ranges[-1][1] = number
-        else:
-            ranges.append([number, number])
-    return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in ranges)
+    ranges = ranges_of(sorted(numbers))
+    return ", ".join(str(low) if stop == low + 1 else f"{low}-{stop - 1}" for low, stop in ranges)

@@ -48,10 +48,7 @@ def points_of(
     """The path of a trace, the untouched model first.
 
     Args:
-        trace: the trials of one run.
-        dimensions: the dimensions of the model.
         attention_kept: attention probabilities that hard attention keeps for each query; None without hard attention.
-        keeps_bias: see :meth:`axformer.plan.plan.Plan.apply`.
     """
     plan, points = Plan.full(dimensions), []
     for trial in trace:
@@ -69,8 +66,6 @@ def file_at(file: PlanFile, stop: Stop, dimensions: Dimensions) -> PlanFile:
 
     Args:
         file: the plan file of the kept point, which need not be the end of the pass.
-        stop: the point.
-        dimensions: of the untouched model.
 
     Raises:
         PlanError: the trace has no such trial, or does not lead to this plan.

@@ -121,7 +121,6 @@ class Plan(BaseModel):
         """This plan with one element removed, or with hard attention (``top_k``) in one layer.
 
         Args:
-            element: what changes.
             top_k: attention probabilities that hard attention keeps for each query.
             keeps_bias: whether a removed block still adds the bias of its output projection, as where that is fitted.
         """
@@ -276,9 +275,7 @@ def missing_from(plan: Plan, dimensions: Dimensions) -> list[Element]:
         else:
             missing.append(attention(index))
         if layer.ffn:
-            gaps: Ranges = ((0, dimensions.intermediate_size),)
-            for start, stop in layer.neurons:
-                gaps = without_range(gaps, start, stop)
+            gaps = without(((0, dimensions.intermediate_size),), layer.neurons)
             missing += [neurons(index, start, stop) for start, stop in gaps]
         else:
             missing.append(ffn(index))

@@ -3,15 +3,15 @@
 import torch
 from torch import Tensor
 
-from axformer.plan.diff import Difference
+from axformer.plan.diff import PlanDifference
 from axformer.repair.refit import BlockFit, Refit
 
 
-def differences_of_fits(first: Refit, second: Refit) -> list[Difference]:
+def differences_of_fits(first: Refit, second: Refit) -> list[PlanDifference]:
     """All differences, bottom block first; empty if the weights are equal bit for bit."""
     blocks = sorted({*first, *second})
     return [
-        Difference(block.layer, f"{block.kind.value} weights", *map(_description_of, pair))
+        PlanDifference(block.layer, f"{block.kind.value} weights", *map(_description_of, pair))
         for block, pair in ((block, (first.get(block), second.get(block))) for block in blocks)
         if not _are_same(*pair)
     ]

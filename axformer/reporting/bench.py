@@ -13,6 +13,7 @@ from transformers import AutoTokenizer
 
 from axformer.architectures.registry import architecture_of
 from axformer.config import reading_config
+from axformer.data.columns import DataSource
 from axformer.data.encoding import Encoded, one_row_a_sample
 from axformer.data.reading import read_rows
 from axformer.data.rows import Rows
@@ -25,7 +26,7 @@ from axformer.forms.make import python_for
 from axformer.forms.selfcheck import check_inputs
 from axformer.intake.checkpoint import Checkpoint, digest, load_checkpoint
 from axformer.intake.companions import Companions, companion_files, tokenizer_files
-from axformer.intake.dataset import DataSet, DataSource, prepare
+from axformer.intake.dataset import DataSet, prepare
 from axformer.intake.weights import read_weights
 from axformer.model.compact import MODEL_TYPE_PREFIX
 from axformer.model.number_format import cast, format_of

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 from axformer.reporting.rendering import passage
 from axformer.scores.confidence import CONFIDENCE
-from axformer.scores.within_points import is_share_right, is_within
+from axformer.scores.task_tests import is_share_right, is_within
 from axformer.wire.metrics import LOWER_IS_BETTER, first_metric
 from axformer.wire.report import Comparison, Difference, Report, Scores
 from axformer.wire.verdicts import Finding, FindingVerdict

@@ -43,8 +43,6 @@ def in_sequence(order: Sequence[int], p_value: Callable[[int], float], alpha: fl
     sequence (Maurer, Hothorn and Lehmacher, 1995).
 
     Args:
-        order: indices of the models.
-        p_value: computes a model's p-value from its index; not called after the first failure.
         alpha: the largest p-value that passes.
     """
     p_values: list[float] = []
@@ -66,10 +64,8 @@ def certify(
 
     Args:
         confirming: the table of each model on the confirming rows, the untouched model first, then in the order of the tests.
-        task: the checkpoint's task.
         points: how far the metric may fall, in hundredths.
         seqs: the trial that led to each model.
-        costs: the cost of each model, in any unit.
 
     Returns:
         The index of the model that is kept, and its certificate.

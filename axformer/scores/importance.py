@@ -75,7 +75,6 @@ def scores_of(score: str | ScoreUnits, ranked: Ranked) -> dict[Block, np.ndarray
     Args:
         score: a name of ``SCORES``, none of whose scores is negative, or a function of one's own. Blocks that share their
             weights get the mean of its scores.
-        ranked: the model.
 
     Raises:
         ConfigError: the function does not return a finite score for every unit.
@@ -97,14 +96,6 @@ def _given(found: Sequence[Any], ranked: Ranked) -> list[Tensor]:
     if not all(values.isfinite().all() for values in blocks):
         raise ConfigError("score: the function returned a score that is no finite number; return one for every unit")
     return _over_uses(ranked, blocks, lambda uses: uses.mean(dim=0))
-
-
-def _taylor(ranked: Ranked) -> list[Tensor]:
-    return _mean_over_samples(ranked, torch.abs)
-
-
-def _fisher(ranked: Ranked) -> list[Tensor]:
-    return _mean_over_samples(ranked, torch.square)
 
 
 def _mean_over_samples(ranked: Ranked, of: Callable[[Tensor], Tensor]) -> list[Tensor]:
@@ -176,10 +167,6 @@ def _weight_gradients(ranked: Ranked, parameters: Sequence[Tensor]) -> list[Tens
     return sums
 
 
-def _l1(ranked: Ranked) -> list[Tensor]:
-    return _mean_over_weights(ranked, _blocks(ranked), lambda part: part.parameter.detach().abs())
-
-
 def _magnitude(ranked: Ranked) -> list[Tensor]:
     """The threshold is that below which the share of all weights lies that is to leave."""
     blocks = _blocks(ranked)
@@ -198,11 +185,11 @@ def _random(ranked: Ranked) -> list[Tensor]:
 
 
 SCORES: Mapping[str, Callable[[Ranked], list[Tensor]]] = {
-    "taylor": _taylor,
-    "fisher": _fisher,
+    "taylor": lambda ranked: _mean_over_samples(ranked, torch.abs),
+    "fisher": lambda ranked: _mean_over_samples(ranked, torch.square),
     "gradient": _gradient,
     "activation": _activation,
-    "l1": _l1,
+    "l1": lambda ranked: _mean_over_weights(ranked, _blocks(ranked), lambda part: part.parameter.detach().abs()),
     "magnitude": _magnitude,
     "random": _random,
 }

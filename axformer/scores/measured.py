@@ -119,8 +119,6 @@ def measure_together(
 
     Args:
         models: by name; they are called alike, and each may be on a different device.
-        task: the models' task.
-        samples: the data set.
         see: sees every output before it is dropped.
     """
     recordings = {name: Recording(task, samples) for name in models}

@@ -38,7 +38,6 @@ def score(gained: np.ndarray, lost: np.ndarray, rows: int, margin: float) -> np.
     Args:
         gained: number of answers that became right, shape (n,).
         lost: number of answers that became wrong, shape (n,).
-        rows: number of all rows.
         margin: between 0 and 1.
     """
     spread = margin * (1 - margin)
@@ -48,8 +47,7 @@ def score(gained: np.ndarray, lost: np.ndarray, rows: int, margin: float) -> np.
     deviation = np.sqrt(rows * (2 * share_gained + spread))
     room = rows * margin - (lost - gained)
     certain = np.where(room > 0, np.inf, 0.0)
-    scores: np.ndarray = np.divide(room, deviation, out=certain, where=deviation > 0)
-    return scores
+    return np.asarray(np.divide(room, deviation, out=certain, where=deviation > 0))
 
 
 def exact_p_value(gained: int, lost: int, rows: int, margin: float) -> float:
@@ -77,9 +75,6 @@ def chance_of_score(least: float, rows: int, margin: float, gain: float, harm: f
     """The exact probability that the score is at least a given value.
 
     Args:
-        least: that value.
-        rows: number of rows.
-        margin: the margin of the score.
         gain: rate of answers that become right.
         harm: rate of answers that become wrong.
     """
@@ -127,8 +122,7 @@ def betting_p_values(differences: np.ndarray, margin: float) -> np.ndarray:
     before = np.column_stack([np.full(len(gains), 0.25), variances[:, :-1]])
     bets = np.minimum(np.sqrt(2 * math.log(1 / ALPHA) / (rows * before)), 0.9 / bar)
     log_wealth = np.log1p(bets * (gains - bar)).cumsum(axis=1).max(axis=1)
-    p_values: np.ndarray = np.minimum(1.0, np.exp(-log_wealth))
-    return p_values
+    return np.asarray(np.minimum(1.0, np.exp(-log_wealth)))
 
 
 def bootstrap_test(

@@ -93,7 +93,6 @@ def told_beyond(
     """What else the path offers, in one sentence, and the model of which it speaks; None if nothing.
 
     Args:
-        path: the path of a report.
         allowed: the points that the run was allowed to cost; None if nothing was allowed.
         is_certified: whether the kept model is certified, which the others are then not.
     """

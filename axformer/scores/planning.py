@@ -29,7 +29,6 @@ def power_of(rows: int, margin: float, harm: float, gain: float) -> float:
     """The probability that a model is certified.
 
     Args:
-        rows: number of confirming rows.
         margin: as a fraction, between 0 and 1.
         harm: rate of answers that the model loses.
         gain: rate of answers that it gains.
@@ -55,7 +54,6 @@ def smallest_margin(rows: int, harm: float, gain: float) -> float:
     """The smallest margin that a number of rows certifies with the usual power, in steps of a tenth of a point; at most 1.
 
     Args:
-        rows: number of confirming rows.
         harm: rate of answers that the pruned model loses.
         gain: rate of answers that it gains.
     """

@@ -45,8 +45,6 @@ def leaving_next(
     """The units with the lowest scores; of equal ones those with the lower index, then of the lower layer.
 
     Args:
-        scores: of the blocks that are pruned.
-        left: the units that are left.
         count: how many leave, at most.
         owners: where blocks share their weights, the first block of those that do. Units of the same
             index are one unit there, with one score, and leave together; they count one by one.

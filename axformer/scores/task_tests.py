@@ -1,4 +1,5 @@
-"""Which paired test, of which metric, compares a task's models with the untouched one."""
+"""Which paired test, of which metric, compares a task's models with the untouched one; the limit ``within_points`` on the fall
+of that metric, and whether there are enough rows to certify it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,12 +8,23 @@ from typing import Literal
 import numpy as np
 
 from axformer.scores.measured import figures_of
-from axformer.scores.paired_tests import betting_p_value, bootstrap_test, exact_p_value
-from axformer.scores.planning import POINT
-from axformer.scores.within_points import is_share_right
+from axformer.scores.paired_tests import FEWEST_ROWS, betting_p_value, bootstrap_test, exact_p_value
+from axformer.scores.planning import POINT, few_rows_told
 from axformer.tasks.base import Task
+from axformer.tasks.binary import BinaryClassification
+from axformer.tasks.classification import Classification
+from axformer.tasks.multi_label import MultiLabelClassification
+from axformer.tasks.multiple_choice import MultipleChoice
+from axformer.tasks.question_answering import QuestionAnswering
 from axformer.tasks.token_classification import TokenClassification
 from axformer.wire.metrics import first_metric
+
+_SHARES_RIGHT = frozenset(
+    task.name
+    for task in (BinaryClassification, Classification, MultiLabelClassification, MultipleChoice, QuestionAnswering)
+)
+_ROUNDING = 1e-9
+"""Rounding error of a difference of two metrics."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +45,6 @@ def paired_test(untouched: np.ndarray, task: Task, points: float) -> PairedTest:
 
     Args:
         untouched: the table of the untouched model (:attr:`axformer.scores.measured.Measured.table`).
-        task: the checkpoint's task.
         points: the margin in hundredths of the metric.
     """
     margin, metric = points * POINT, first_metric(figures_of(untouched, task))
@@ -66,12 +77,37 @@ def _test_of_answers(untouched: np.ndarray, task: Task, margin: float, metric: s
 
 def _test_of_sentences(untouched: np.ndarray, margin: float) -> PairedTest:
     def lost(table: np.ndarray) -> np.ndarray:
-        shares: np.ndarray = (untouched[:, 1] - table[:, 1]) / untouched[:, 2]
-        return shares
+        return np.asarray((untouched[:, 1] - table[:, 1]) / untouched[:, 2])
 
     return PairedTest(
         "betting",
         "accuracy (mean over sentences)",
         lambda table: betting_p_value(lost(table), margin),
         lambda table: float(lost(table).mean()),
+    )
+
+
+def is_within(fall: float, points: float) -> bool:
+    """Whether a metric fell by at most some points (hundredths)."""
+    return fall <= points * POINT + _ROUNDING
+
+
+def is_share_right(task: str) -> bool:
+    """Whether a task's first metric is the share of samples answered correctly."""
+    return task in _SHARES_RIGHT
+
+
+def too_few_rows(task: str, rows: int, points: float) -> str | None:
+    """A warning if the confirming rows are unlikely to certify the points; otherwise None.
+
+    For tasks whose first metric is a share of right answers, it says how many rows are likely to. A metric that is no mean over
+    rows takes a fixed number of rows; a tagger's is not covered.
+    """
+    if is_share_right(task):
+        return few_rows_told(rows, points)
+    if task == TokenClassification.name or rows >= FEWEST_ROWS:
+        return None
+    return (
+        f"within_points={points:g}: {rows} confirming rows are too few to certify a metric that is no mean over rows (that "
+        f"takes {FEWEST_ROWS}), so the untouched model will be kept; give more rows, or a larger share with confirm"
     )

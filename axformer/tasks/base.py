@@ -12,7 +12,7 @@ import numpy as np
 from torch import Tensor
 
 from axformer.data.batches import Batch
-from axformer.data.encoding import Encoded
+from axformer.data.encoding import Encoded, TokenLimits
 from axformer.data.rows import Rows
 from axformer.tasks.divergence import Predicted
 from axformer.tasks.guess import Guess
@@ -41,24 +41,17 @@ class Task(Losses, Protocol):
     def pipeline(self) -> str | None:
         """The transformers pipeline for the task, if there is one."""
 
-    def encode(
-        self, rows: Rows, tokenizer: Any, config: Any, max_length: int | None, max_tokens: int | None
-    ) -> Encoded:
+    def encode(self, rows: Rows, tokenizer: Any, config: Any, limits: TokenLimits) -> Encoded:
         """Encode the data as token ids and labels.
 
         Args:
-            config: the model's configuration.
-            max_length: cut longer inputs to this many tokens; None cuts none.
-            max_tokens: the longest input that the model takes; None if it takes any.
 
         Raises:
             DataError: a column is missing, or a value or a length does not fit the model.
             CheckpointError: the tokenizer cannot do what the task needs.
         """
 
-    def inputs(
-        self, rows: Rows, tokenizer: Any, config: Any, max_length: int | None, max_tokens: int | None
-    ) -> Encoded:
+    def inputs(self, rows: Rows, tokenizer: Any, config: Any, limits: TokenLimits) -> Encoded:
         """The same data without a look at the answers that may stand in it: what calibrates. Arguments and errors as of
         :meth:`encode`."""
 
@@ -78,11 +71,7 @@ class Task(Losses, Protocol):
         """Which samples are answered correctly, shape (samples,), bool; None if there is no right or wrong."""
 
     def guess(self, encoded: Encoded, config: Any) -> Guess:
-        """The figures of guessing, that is of answering without looking at the inputs.
-
-        Args:
-            config: the model's configuration.
-        """
+        """The figures of guessing, that is of answering without looking at the inputs."""
 
     def standing(self, answers: Sequence[Any], encoded: Encoded, config: Any) -> Standing:
         """How well the answers agree with the labels; arguments as for :meth:`statistics` and :meth:`guess`."""

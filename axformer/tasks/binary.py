@@ -1,7 +1,8 @@
 """Binary classification with one output: the layout of cross-encoders, whose logit goes through a sigmoid."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,54 +10,45 @@ from torch import Tensor
 from torch.nn import functional
 
 from axformer.data.batches import Batch
-from axformer.data.encoding import Encoded
+from axformer.data.encoding import Encoded, TokenLimits, one_row_a_sample
 from axformer.data.rows import Rows
 from axformer.tasks.class_scores import average_precision, f1
 from axformer.tasks.divergence import OutcomeKind, Predicted, each_row
 from axformer.tasks.guess import Guess, guess_of_choices
 from axformer.tasks.multi_label import DECISION_LOGIT
-from axformer.tasks.numbers import encode_numbers, numbers_in
+from axformer.tasks.numbers import numbers_in
 from axformer.tasks.standing import Choices, Standing, agreement_of
-from axformer.tasks.texts import TextInputs
+from axformer.tasks.texts import TextInputs, tokenize_texts
 
 _ANSWERS = ("0", "1")
 
 
 @dataclass(frozen=True)
-class BinaryClassification(TextInputs):
-    """0 or 1 for each sample; the loss is the binary cross-entropy."""
+class SigmoidOutput(TextInputs, ABC):
+    """One logit for each sample, against a label between 0 and 1; the loss is the binary cross-entropy."""
 
     notes: tuple[str, ...] = ()
     """Why the labels are read this way."""
 
-    name = "binary_classification"
     pooled = True
     pipeline = "text-classification"
 
-    def encode(
-        self,
-        rows: Rows,
-        tokenizer: Any,
-        config: Any,  # noqa: ARG002 - the protocol's signature
-        max_length: int | None,
-        max_tokens: int | None,
-    ) -> Encoded:
-        return encode_numbers(rows, tokenizer, self.labels(rows), self.notes, max_length, max_tokens)
-
+    @abstractmethod
     def labels(self, rows: Rows) -> list[float]:
-        """0 or 1 for each row.
+        """The label of each row.
 
         Raises:
-            DataError: a label is something else.
+            DataError: a label is not one of this task.
         """
-        numbers = numbers_in(rows)
-        for row, number in enumerate(numbers, 1):
-            if number not in (0.0, 1.0):
-                raise rows.error(row, f"label {number:g} is neither 0 nor 1, as those of the rows that decide are")
-        return numbers
+
+    def encode(self, rows: Rows, tokenizer: Any, config: Any, limits: TokenLimits) -> Encoded:  # noqa: ARG002
+        numbers = self.labels(rows)
+        features, cut = tokenize_texts(rows, tokenizer, limits)
+        alike = f"only one label, {numbers[0]:g}," if len(set(numbers)) == 1 else None
+        return replace(one_row_a_sample(features, numbers, cut), alike=alike, notes=self.notes)
 
     def losses(self, output: Any, batch: Batch) -> Tensor:
-        return binary_losses(output, batch)
+        return functional.binary_cross_entropy_with_logits(output.logits.squeeze(-1), batch.labels, reduction="none")
 
     def predicted(self, output: Any, batch: Batch) -> Predicted:  # noqa: ARG002 - the protocol's signature
         return each_row(output.logits, OutcomeKind.FLAGS)
@@ -64,6 +56,19 @@ class BinaryClassification(TextInputs):
     def answers(self, output: Any, batch: Batch) -> list[float]:  # noqa: ARG002 - the protocol's signature
         logits: list[float] = output.logits.squeeze(-1).tolist()
         return logits
+
+
+class BinaryClassification(SigmoidOutput):
+    """0 or 1 for each sample."""
+
+    name = "binary_classification"
+
+    def labels(self, rows: Rows) -> list[float]:
+        numbers = numbers_in(rows)
+        for row, number in enumerate(numbers, 1):
+            if number not in (0.0, 1.0):
+                raise rows.error(row, f"label {number:g} is neither 0 nor 1, as those of the rows that decide are")
+        return numbers
 
     def statistics(self, answers: Sequence[float], encoded: Encoded) -> np.ndarray:
         """The expected answer and the logit."""
@@ -79,8 +84,7 @@ class BinaryClassification(TextInputs):
         }
 
     def correct(self, statistics: np.ndarray) -> np.ndarray:
-        right: np.ndarray = (statistics[:, 1] > DECISION_LOGIT) == (statistics[:, 0] == 1.0)
-        return right
+        return np.asarray((statistics[:, 1] > DECISION_LOGIT) == (statistics[:, 0] == 1.0))
 
     def guess(self, encoded: Encoded, config: Any) -> Guess:  # noqa: ARG002 - the protocol's signature
         expected = np.array(encoded.labels, dtype=int)
@@ -94,8 +98,3 @@ class BinaryClassification(TextInputs):
             "and text_pair are swapped, and whether the model was fine-tuned for these labels"
         )
         return Standing(causes, (expected == predicted).astype(float), agreement_of(choices))
-
-
-def binary_losses(output: Any, batch: Batch) -> Tensor:
-    """The binary cross-entropy of each row's only logit, against a label between 0 and 1."""
-    return functional.binary_cross_entropy_with_logits(output.logits.squeeze(-1), batch.labels, reduction="none")

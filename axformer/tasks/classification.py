@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from axformer.data.batches import Batch
-from axformer.data.encoding import Encoded, one_row_a_sample
+from axformer.data.encoding import Encoded, TokenLimits, one_row_a_sample
 from axformer.data.labels import ClassNames, LabelColumn, Read
 from axformer.data.rows import Rows
 from axformer.tasks.class_scores import class_scores
@@ -19,17 +19,37 @@ from axformer.tasks.standing import Choices, Standing, agreement_of, better_orde
 from axformer.tasks.texts import TextInputs, tokenize_texts
 
 
-class Classification(TextInputs):
-    """One class for each sample; the loss is the cross-entropy."""
+class OneOfSeveral:
+    """One answer of several for each sample; the loss is the cross-entropy."""
+
+    pooled = True
+
+    def losses(self, output: Any, batch: Batch) -> Tensor:
+        return functional.cross_entropy(output.logits, batch.labels, reduction="none")
+
+    def predicted(self, output: Any, batch: Batch) -> Predicted:  # noqa: ARG002 - the protocol's signature
+        return each_row(output.logits, OutcomeKind.CLASS)
+
+    def answers(self, output: Any, batch: Batch) -> list[int]:  # noqa: ARG002 - the protocol's signature
+        predicted: list[int] = output.logits.argmax(dim=-1).tolist()
+        return predicted
+
+    def statistics(self, answers: Sequence[int], encoded: Encoded) -> np.ndarray:
+        """The right and the predicted answer."""
+        return np.column_stack([encoded.labels, answers])
+
+    def correct(self, statistics: np.ndarray) -> np.ndarray:
+        return np.asarray(statistics[:, 0] == statistics[:, 1])
+
+
+class Classification(OneOfSeveral, TextInputs):
+    """One class for each sample."""
 
     name = "classification"
-    pooled = True
     pipeline = "text-classification"
 
-    def encode(
-        self, rows: Rows, tokenizer: Any, config: Any, max_length: int | None, max_tokens: int | None
-    ) -> Encoded:
-        features, cut = tokenize_texts(rows, tokenizer, max_length, max_tokens)
+    def encode(self, rows: Rows, tokenizer: Any, config: Any, limits: TokenLimits) -> Encoded:
+        features, cut = tokenize_texts(rows, tokenizer, limits)
         read = self.labels(rows, config)
         encoded = one_row_a_sample(features, read.indices, cut)
         alike = f"only one class, '{rows.labels('label')[0]}'," if len(set(read.indices)) == 1 else None
@@ -45,27 +65,9 @@ class Classification(TextInputs):
         column = LabelColumn(rows.labels("label"), rows, row_of, own_names=rows.names_of("label"))
         return column.read(ClassNames.of(config))
 
-    def losses(self, output: Any, batch: Batch) -> Tensor:
-        return functional.cross_entropy(output.logits, batch.labels, reduction="none")
-
-    def predicted(self, output: Any, batch: Batch) -> Predicted:  # noqa: ARG002 - the protocol's signature
-        return each_row(output.logits, OutcomeKind.CLASS)
-
-    def answers(self, output: Any, batch: Batch) -> list[int]:  # noqa: ARG002 - the protocol's signature
-        predicted: list[int] = output.logits.argmax(dim=-1).tolist()
-        return predicted
-
-    def statistics(self, answers: Sequence[int], encoded: Encoded) -> np.ndarray:
-        """The expected and the predicted class."""
-        return np.column_stack([encoded.labels, answers])
-
     def metrics(self, statistics: np.ndarray) -> dict[str, float]:
         expected, predicted = statistics.astype(int).T
         return class_scores(expected, predicted)
-
-    def correct(self, statistics: np.ndarray) -> np.ndarray:
-        right: np.ndarray = statistics[:, 0] == statistics[:, 1]
-        return right
 
     def guess(self, encoded: Encoded, config: Any) -> Guess:
         expected = np.array(encoded.labels)

@@ -133,13 +133,7 @@ class Divergence:
     """Replaces a task's losses, so that an evaluator measures how far a plan's predictions diverge from the teacher's."""
 
     def __init__(self, task: Predicts, model: Any, batches: Iterable[Batch]) -> None:
-        """Run the teacher on all batches.
-
-        Args:
-            task: of the model.
-            model: the teacher.
-            batches: all that will be measured.
-        """
+        """Run the teacher on all batches."""
         self._task = task
         self._teacher: dict[int, Predicted] = {}
         with torch.inference_mode():

@@ -1,54 +1,25 @@
 """Degrees between 0 and 1 with one output: similarity cross-encoders, also trained with the binary cross-entropy."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.special import expit
-from torch import Tensor
 
-from axformer.data.batches import Batch
 from axformer.data.encoding import Encoded
 from axformer.data.rows import Rows
-from axformer.tasks.binary import binary_losses
-from axformer.tasks.divergence import OutcomeKind, Predicted, each_row
+from axformer.tasks.binary import SigmoidOutput
 from axformer.tasks.guess import Guess, guess_of_degrees
-from axformer.tasks.numbers import correlations, encode_numbers, numbers_in
+from axformer.tasks.numbers import correlations, numbers_in
 from axformer.tasks.standing import Standing
-from axformer.tasks.texts import TextInputs
 
 
-@dataclass(frozen=True)
-class GradedClassification(TextInputs):
-    """A number between 0 and 1 for each sample, predicted as the sigmoid of the logit.
-
-    The loss is the binary cross-entropy, which is minimal when both are equal.
-    """
-
-    notes: tuple[str, ...] = ()
-    """Why the labels are read this way."""
+class GradedClassification(SigmoidOutput):
+    """A number between 0 and 1 for each sample, predicted as the sigmoid of the logit. The loss is least where they agree."""
 
     name = "graded_classification"
-    pooled = True
-    pipeline = "text-classification"
-
-    def encode(
-        self,
-        rows: Rows,
-        tokenizer: Any,
-        config: Any,  # noqa: ARG002 - the protocol's signature
-        max_length: int | None,
-        max_tokens: int | None,
-    ) -> Encoded:
-        return encode_numbers(rows, tokenizer, self.labels(rows), self.notes, max_length, max_tokens)
 
     def labels(self, rows: Rows) -> list[float]:
-        """The degree of each row.
-
-        Raises:
-            DataError: a label is not between 0 and 1.
-        """
         numbers = numbers_in(rows)
         for row, number in enumerate(numbers, 1):
             if not 0.0 <= number <= 1.0:
@@ -59,16 +30,6 @@ class GradedClassification(TextInputs):
                     "if the model tells such numbers as they are",
                 )
         return numbers
-
-    def losses(self, output: Any, batch: Batch) -> Tensor:
-        return binary_losses(output, batch)
-
-    def predicted(self, output: Any, batch: Batch) -> Predicted:  # noqa: ARG002 - the protocol's signature
-        return each_row(output.logits, OutcomeKind.FLAGS)
-
-    def answers(self, output: Any, batch: Batch) -> list[float]:  # noqa: ARG002 - the protocol's signature
-        logits: list[float] = output.logits.squeeze(-1).tolist()
-        return logits
 
     def statistics(self, answers: Sequence[float], encoded: Encoded) -> np.ndarray:
         """The expected and the predicted degree."""

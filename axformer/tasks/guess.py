@@ -39,8 +39,6 @@ def guess_of_choices(expected: np.ndarray, sample: np.ndarray, samples: int, nam
     Args:
         expected: the right class of each decision, shape (decisions,).
         sample: the sample of each decision.
-        samples: the number of samples.
-        names: of all classes, by index.
     """
     counts = np.bincount(expected, minlength=len(names))
     return Guess(
@@ -55,7 +53,6 @@ def guess_of_flags(expected: np.ndarray, names: Sequence[str]) -> Guess:
 
     Args:
         expected: 1 where a class applies, shape (samples, classes).
-        names: of the classes.
     """
     shares = expected.mean(axis=0)
     given = np.where(expected == 1, shares, 1 - shares)  # never 0: a class that applies anywhere has a share
@@ -84,8 +81,7 @@ def guess_evenly(choices: int, samples: int) -> Guess:
 def mean_by_sample(values: np.ndarray, sample: np.ndarray, samples: int) -> np.ndarray:
     """The mean over the decisions of each sample, 0 without any, shape (samples,); see :func:`guess_of_choices`."""
     counts = np.bincount(sample, minlength=samples)
-    means: np.ndarray = np.bincount(sample, weights=values, minlength=samples) / np.maximum(counts, 1)
-    return means
+    return np.asarray(np.bincount(sample, weights=values, minlength=samples) / np.maximum(counts, 1))
 
 
 def _told(shares: np.ndarray, names: Sequence[str]) -> dict[str, float]:

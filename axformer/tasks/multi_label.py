@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from axformer.data.batches import Batch
-from axformer.data.encoding import Encoded, one_row_a_sample
+from axformer.data.encoding import Encoded, TokenLimits, one_row_a_sample
 from axformer.data.labels import ClassNames
 from axformer.data.rows import Rows
 from axformer.tasks.class_scores import f1, f1_macro
@@ -30,10 +30,8 @@ class MultiLabelClassification(TextInputs):
     pooled = True
     pipeline = "text-classification"
 
-    def encode(
-        self, rows: Rows, tokenizer: Any, config: Any, max_length: int | None, max_tokens: int | None
-    ) -> Encoded:
-        features, cut = tokenize_texts(rows, tokenizer, max_length, max_tokens)
+    def encode(self, rows: Rows, tokenizer: Any, config: Any, limits: TokenLimits) -> Encoded:
+        features, cut = tokenize_texts(rows, tokenizer, limits)
         sets = read_label_sets(rows, ClassNames.of(config))
         encoded = one_row_a_sample(features, sets.flags, cut)
         alike = "the same labels" if all(flags == sets.flags[0] for flags in sets.flags) else None
@@ -66,8 +64,7 @@ class MultiLabelClassification(TextInputs):
     def correct(self, statistics: np.ndarray) -> np.ndarray:
         """A sample is right if all its classes are."""
         expected, predicted = np.hsplit(statistics, 2)
-        right: np.ndarray = (expected == predicted).all(axis=1)
-        return right
+        return np.asarray((expected == predicted).all(axis=1))
 
     def guess(self, encoded: Encoded, config: Any) -> Guess:
         return guess_of_flags(np.array(encoded.labels), ClassNames.of(config).names)

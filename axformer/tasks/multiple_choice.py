@@ -7,50 +7,35 @@ from string import ascii_uppercase
 from typing import Any
 
 import numpy as np
-from torch import Tensor
-from torch.nn import functional
 
-from axformer.data.batches import Batch
-from axformer.data.encoding import Encoded, tokenize, without_labels
+from axformer.data.encoding import Encoded, TokenLimits, tokenize, without_labels
 from axformer.data.labels import ClassNames, LabelColumn
 from axformer.data.rows import Rows
-from axformer.tasks.divergence import OutcomeKind, Predicted, each_row
+from axformer.tasks.classification import OneOfSeveral
 from axformer.tasks.guess import Guess, guess_of_choices
 from axformer.tasks.standing import Choices, Standing, agreement_of
 
 
-class MultipleChoice:
-    """The model reads the text with each choice; the loss is the cross-entropy over the choices."""
+class MultipleChoice(OneOfSeveral):
+    """The model reads the text with each choice."""
 
     name = "multiple_choice"
-    pooled = True
     pipeline = None
 
-    def encode(
-        self, rows: Rows, tokenizer: Any, config: Any, max_length: int | None, max_tokens: int | None
-    ) -> Encoded:
+    def encode(self, rows: Rows, tokenizer: Any, config: Any, limits: TokenLimits) -> Encoded:
         count = self._count(rows.text_lists("choices"), rows)
         read = LabelColumn(rows.labels("label"), rows, range(1, len(rows) + 1)).read(_letters(count))
-        encoded = self.inputs(rows, tokenizer, config, max_length, max_tokens)
+        encoded = self.inputs(rows, tokenizer, config, limits)
         return replace(encoded, labels=read.indices, labels_as=read.reading, notes=read.notes)
 
-    def inputs(
-        self,
-        rows: Rows,
-        tokenizer: Any,
-        config: Any,  # noqa: ARG002 - the protocol's signature
-        max_length: int | None,
-        max_tokens: int | None,
-    ) -> Encoded:
+    def inputs(self, rows: Rows, tokenizer: Any, config: Any, limits: TokenLimits) -> Encoded:  # noqa: ARG002
         """The texts with all their choices, without a word of which is right."""
         choices = rows.text_lists("choices")
         count = self._count(choices, rows)
         texts = [text for text in rows.texts("text") for _ in range(count)]
         begins = [f"{text} " for text in rows.texts("text_pair")] if rows.has("text_pair") else [""] * len(rows)
         endings = [begin + ending for begin, row in zip(begins, choices, strict=True) for ending in row]
-        encoding, cut = tokenize(
-            rows, tokenizer, texts, endings, max_length=max_length, max_tokens=max_tokens, inputs_a_row=count
-        )
+        encoding, cut = tokenize(rows, tokenizer, texts, endings, limits, inputs_a_row=count)
         return without_labels({name: _nested(values, count) for name, values in encoding.items()}, cut=cut)
 
     def _count(self, choices: list[list[str]], rows: Rows) -> int:
@@ -64,26 +49,8 @@ class MultipleChoice:
                 )
         return count
 
-    def losses(self, output: Any, batch: Batch) -> Tensor:
-        return functional.cross_entropy(output.logits, batch.labels, reduction="none")
-
-    def predicted(self, output: Any, batch: Batch) -> Predicted:  # noqa: ARG002 - the protocol's signature
-        return each_row(output.logits, OutcomeKind.CLASS)
-
-    def answers(self, output: Any, batch: Batch) -> list[int]:  # noqa: ARG002 - the protocol's signature
-        predicted: list[int] = output.logits.argmax(dim=-1).tolist()
-        return predicted
-
-    def statistics(self, answers: Sequence[int], encoded: Encoded) -> np.ndarray:
-        """The right and the predicted choice."""
-        return np.column_stack([encoded.labels, answers])
-
     def metrics(self, statistics: np.ndarray) -> dict[str, float]:
         return {"accuracy": float(self.correct(statistics).mean())}
-
-    def correct(self, statistics: np.ndarray) -> np.ndarray:
-        right: np.ndarray = statistics[:, 0] == statistics[:, 1]
-        return right
 
     def guess(self, encoded: Encoded, config: Any) -> Guess:  # noqa: ARG002 - the protocol's signature
         expected, names = np.array(encoded.labels), [f"choice {place}" for place in range(encoded.choices)]

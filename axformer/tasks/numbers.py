@@ -1,15 +1,12 @@
 """Numeric labels, for models with one output or with several numeric outputs, and their correlation with predictions."""
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from axformer.data.encoding import Encoded, one_row_a_sample
 from axformer.data.labels import truth_of
 from axformer.data.rows import Label, Rows
-from axformer.tasks.texts import tokenize_texts
 
 
 def number_of(value: Label, rows: Rows, row: int) -> float:
@@ -32,20 +29,6 @@ def number_of(value: Label, rows: Rows, row: int) -> float:
     return number
 
 
-def encode_numbers(
-    rows: Rows,
-    tokenizer: Any,
-    numbers: list[float],
-    notes: tuple[str, ...],
-    max_length: int | None,
-    max_tokens: int | None,
-) -> Encoded:
-    """The texts of rows with one number each, for a model with one output."""
-    features, cut = tokenize_texts(rows, tokenizer, max_length, max_tokens)
-    alike = f"only one label, {numbers[0]:g}," if len(set(numbers)) == 1 else None
-    return replace(one_row_a_sample(features, numbers, cut), alike=alike, notes=notes)
-
-
 def numbers_in(rows: Rows) -> list[float]:
     """The number of each row.
 
@@ -58,9 +41,6 @@ def numbers_in(rows: Rows) -> list[float]:
 def number_lists_in(rows: Rows, count: int) -> list[list[float]]:
     """The numbers of each row, from ``labels`` or else from ``label``, or from the one that was named; a single number need not
     be a list.
-
-    Args:
-        count: numbers per row.
 
     Raises:
         DataError: a label is not a finite number, or a row has a different count.

@@ -27,7 +27,6 @@ def task_of_one_output(config: Any, rows: Rows | None) -> Task:
     """The task of a model with one output.
 
     Args:
-        config: the model's configuration.
         rows: the deciding rows; without them, only the config decides.
 
     Raises:

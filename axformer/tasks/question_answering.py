@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from axformer.data.batches import Batch
-from axformer.data.encoding import Encoded, require_fast, without_labels
+from axformer.data.encoding import Encoded, TokenLimits, require_fast, without_labels
 from axformer.data.rows import Rows
 from axformer.tasks.divergence import Predicted, where
 from axformer.tasks.guess import Guess, mean_by_sample
@@ -64,17 +64,10 @@ class QuestionAnswering:
         """The variant of the task for the deciding rows; without rows, every question has an answer."""
         return cls(rows is not None and some_have_none(rows))
 
-    def encode(
-        self,
-        rows: Rows,
-        tokenizer: Any,
-        config: Any,  # noqa: ARG002 - the protocol's signature
-        max_length: int | None,
-        max_tokens: int | None,
-    ) -> Encoded:
+    def encode(self, rows: Rows, tokenizer: Any, config: Any, limits: TokenLimits) -> Encoded:  # noqa: ARG002
         require_fast(tokenizer, "which characters a token stands for")
         contexts, answers = rows.texts("context"), right_answers(rows, may_be_none=self.may_abstain)
-        encoding = _windows(rows, tokenizer, max_length or max_tokens)
+        encoding = _windows(rows, tokenizer, limits.max_length or limits.max_tokens)
         features, sample_of_row = _features(encoding, len(rows))
         windows = [_window(encoding, place, tokenizer) for place in range(len(sample_of_row))]
         labels = []
@@ -85,17 +78,10 @@ class QuestionAnswering:
         alike = None if any(texts) else "no answer to any question"
         return Encoded(features, labels, sample_of_row, reading=reading, alike=alike, notes=self._notes(texts))
 
-    def inputs(
-        self,
-        rows: Rows,
-        tokenizer: Any,
-        config: Any,  # noqa: ARG002 - the protocol's signature
-        max_length: int | None,
-        max_tokens: int | None,
-    ) -> Encoded:
+    def inputs(self, rows: Rows, tokenizer: Any, config: Any, limits: TokenLimits) -> Encoded:  # noqa: ARG002
         """The questions with their contexts, without the answers."""
         require_fast(tokenizer, "which characters a token stands for")
-        return without_labels(*_features(_windows(rows, tokenizer, max_length or max_tokens), len(rows)))
+        return without_labels(*_features(_windows(rows, tokenizer, limits.max_length or limits.max_tokens), len(rows)))
 
     def _notes(self, texts: list[list[str]]) -> tuple[str, ...]:
         if not self.may_abstain:
@@ -155,8 +141,7 @@ class QuestionAnswering:
 
     def correct(self, statistics: np.ndarray) -> np.ndarray:
         """A sample is right if the answer matches exactly."""
-        right: np.ndarray = statistics[:, 0] == 1.0
-        return right
+        return np.asarray(statistics[:, 0] == 1.0)
 
     def guess(self, encoded: Encoded, config: Any) -> Guess:  # noqa: ARG002 - the protocol's signature
         """Guess that every token of a window is equally likely to start or to end the answer."""

@@ -30,8 +30,6 @@ def task_of(auto_class: Any, config: Any, rows: Rows | None = None) -> Task:
     """The task of a model.
 
     Args:
-        auto_class: the transformers Auto class that loads it, which says what kind of head it has.
-        config: its configuration, which says how many labels there are and of what kind.
         rows: the deciding rows. They settle what the rest leaves open: whether a single output is a number or yes and no, and
             whether a question may have no answer. The positions that the head reads do not depend on them.
 

@@ -8,7 +8,7 @@ import numpy as np
 from torch import Tensor
 
 from axformer.data.batches import Batch
-from axformer.data.encoding import Encoded, one_row_a_sample
+from axformer.data.encoding import Encoded, TokenLimits, one_row_a_sample
 from axformer.data.rows import Rows
 from axformer.tasks.divergence import OutcomeKind, Predicted, each_row
 from axformer.tasks.guess import Guess, guess_of_numbers
@@ -28,10 +28,8 @@ class Regression(TextInputs):
     pooled = True
     pipeline = "text-classification"
 
-    def encode(
-        self, rows: Rows, tokenizer: Any, config: Any, max_length: int | None, max_tokens: int | None
-    ) -> Encoded:
-        features, cut = tokenize_texts(rows, tokenizer, max_length, max_tokens)
+    def encode(self, rows: Rows, tokenizer: Any, config: Any, limits: TokenLimits) -> Encoded:
+        features, cut = tokenize_texts(rows, tokenizer, limits)
         labels = self.labels(rows, config)
         alike = f"the same label, {_shown(labels[0])}," if all(one == labels[0] for one in labels) else None
         return replace(one_row_a_sample(features, labels, cut), alike=alike, notes=self.notes)

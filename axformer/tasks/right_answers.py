@@ -28,9 +28,6 @@ def is_no_answer(cell: Any) -> bool:
 def right_answers(rows: Rows, *, may_be_none: bool) -> list[list[tuple[int, str]]]:
     """The right answers of each question, with their start in the context; empty if there are none.
 
-    Args:
-        may_be_none: whether a question may have no answer.
-
     Raises:
         DataError: a question lacks an answer that it must have, or an answer is not at its stated position.
     """

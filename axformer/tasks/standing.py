@@ -3,7 +3,6 @@ order of the classes would fit better."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -49,34 +48,6 @@ class Standing:
     the labels stop the run."""
 
 
-class Answered(Protocol):
-    """Answers next to labels, decision by decision."""
-
-    @property
-    def sample(self) -> np.ndarray:
-        """The sample of each decision."""
-
-    @property
-    def samples(self) -> int:
-        """The number of samples."""
-
-    @property
-    def classes(self) -> int:
-        """The number of classes."""
-
-    def counts(self, chosen: np.ndarray) -> np.ndarray:
-        """The confusion matrix of some decisions, expected by answered, shape (classes, classes)."""
-
-    def right(self, order: np.ndarray) -> np.ndarray:
-        """Which decisions are right if label i means the model's class ``order[i]``."""
-
-    def usual(self) -> np.ndarray:
-        """What the most frequent answer gets right in each decision."""
-
-    def chance(self) -> np.ndarray:
-        """What random answers with the same frequencies would get right in each decision."""
-
-
 @dataclass(frozen=True)
 class Choices:
     """One class for each decision."""
@@ -84,29 +55,32 @@ class Choices:
     expected: np.ndarray
     predicted: np.ndarray
     sample: np.ndarray
+    """The sample of each decision."""
     samples: int
     classes: int
 
     def counts(self, chosen: np.ndarray) -> np.ndarray:
+        """The confusion matrix of some decisions, expected by answered, shape (classes, classes)."""
         pairs = self.expected[chosen] * self.classes + self.predicted[chosen]
         return np.bincount(pairs, minlength=self.classes**2).reshape(self.classes, self.classes)
 
     def right(self, order: np.ndarray) -> np.ndarray:
-        is_right: np.ndarray = order[self.expected] == self.predicted
-        return is_right
+        """Which decisions are right if label i means the model's class ``order[i]``."""
+        return np.asarray(order[self.expected] == self.predicted)
 
     def usual(self) -> np.ndarray:
-        is_right: np.ndarray = self.expected == np.bincount(self.expected).argmax()
-        return is_right
+        """What the most frequent answer gets right in each decision."""
+        return np.asarray(self.expected == np.bincount(self.expected).argmax())
 
     def chance(self) -> np.ndarray:
+        """What random answers with the same frequencies would get right in each decision."""
         shares = np.bincount(self.predicted, minlength=self.classes) / len(self.predicted)
         return np.asarray(shares[self.expected])
 
 
 @dataclass(frozen=True)
 class Flags:
-    """Any number of classes for each sample, as 0 and 1 of shape (samples, classes)."""
+    """Any number of classes for each sample, as 0 and 1 of shape (samples, classes); members as of :class:`Choices`."""
 
     expected: np.ndarray
     predicted: np.ndarray
@@ -124,21 +98,21 @@ class Flags:
         return int(self.expected.shape[1])
 
     def counts(self, chosen: np.ndarray) -> np.ndarray:
-        counts: np.ndarray = self.expected[chosen].T @ self.predicted[chosen]
-        return counts
+        return np.asarray(self.expected[chosen].T @ self.predicted[chosen])
 
     def right(self, order: np.ndarray) -> np.ndarray:
-        shares: np.ndarray = (self.expected == self.predicted[:, order]).mean(axis=1)
-        return shares
+        return np.asarray((self.expected == self.predicted[:, order]).mean(axis=1))
 
     def usual(self) -> np.ndarray:
-        shares: np.ndarray = (self.expected == (self.expected.mean(axis=0) > _EVEN)).mean(axis=1)
-        return shares
+        return np.asarray((self.expected == (self.expected.mean(axis=0) > _EVEN)).mean(axis=1))
 
     def chance(self) -> np.ndarray:
         shares = self.predicted.mean(axis=0)
-        chances: np.ndarray = np.where(self.expected == 1, shares, 1 - shares).mean(axis=1)
-        return chances
+        return np.asarray(np.where(self.expected == 1, shares, 1 - shares).mean(axis=1))
+
+
+Answered = Choices | Flags
+"""Answers next to labels, decision by decision."""
 
 
 def agreement_of(answered: Answered) -> np.ndarray:
@@ -160,8 +134,7 @@ def better_order(answered: Answered) -> ClassOrder | None:
     judges = np.unique(answered.sample[is_judge])
 
     def judged(right: np.ndarray) -> np.ndarray:
-        means: np.ndarray = mean_by_sample(right, answered.sample, answered.samples)[judges]
-        return means
+        return np.asarray(mean_by_sample(right, answered.sample, answered.samples)[judges])
 
     fits = judged(answered.right(candidate))
     others = judged(answered.right(identity)), judged(answered.usual())

@@ -14,7 +14,15 @@ from torch import Tensor
 from torch.nn import functional
 
 from axformer.data.batches import Batch
-from axformer.data.encoding import UNLABELLED, Encoded, one_row_a_sample, require_fast, tokenize, without_labels
+from axformer.data.encoding import (
+    UNLABELLED,
+    Encoded,
+    TokenLimits,
+    one_row_a_sample,
+    require_fast,
+    tokenize,
+    without_labels,
+)
 from axformer.data.labels import ClassNames, LabelColumn
 from axformer.data.rows import Label, Rows
 from axformer.errors import DataError
@@ -67,9 +75,7 @@ class TokenClassification:
         """The task for a model's config."""
         return cls(ClassNames.of(config).names)
 
-    def encode(
-        self, rows: Rows, tokenizer: Any, config: Any, max_length: int | None, max_tokens: int | None
-    ) -> Encoded:
+    def encode(self, rows: Rows, tokenizer: Any, config: Any, limits: TokenLimits) -> Encoded:
         require_fast(tokenizer, "which word a token is of")
         read = _tags(rows, ClassNames.of(config))
         kept = [index for index, tags in enumerate(read.tags) if any(tag != UNLABELLED for tag in tags)]
@@ -82,10 +88,8 @@ class TokenClassification:
                 f"{len(rows) - len(kept)} rows have no word with a tag and are left out, the first is {rows.number(first + 1)}",
             )
             rows = rows.at(kept)
-        words, tags = rows.text_lists("tokens"), [read.tags[index] for index in kept]
-        encoding, cut = tokenize(
-            rows, tokenizer, words, None, max_length=max_length, max_tokens=max_tokens, is_split_into_words=True
-        )
+        tags = [read.tags[index] for index in kept]
+        encoding, cut = _tokenized(rows, tokenizer, limits)
         labels = [_first_tokens(encoding.word_ids(index), tags[index]) for index in range(len(rows))]
         for row, label in enumerate(labels, start=1):
             if all(tag == UNLABELLED for tag in label):
@@ -95,19 +99,9 @@ class TokenClassification:
         alike = f"only one tag, '{self.names[found.pop()]}'," if len(found) == 1 else None
         return replace(encoded, labels_as=read.reading, alike=alike, notes=notes, kept=kept)
 
-    def inputs(
-        self,
-        rows: Rows,
-        tokenizer: Any,
-        config: Any,  # noqa: ARG002 - the protocol's signature
-        max_length: int | None,
-        max_tokens: int | None,
-    ) -> Encoded:
+    def inputs(self, rows: Rows, tokenizer: Any, config: Any, limits: TokenLimits) -> Encoded:  # noqa: ARG002
         """The words of all rows, also of those without a tag."""
-        words = rows.text_lists("tokens")
-        encoding, cut = tokenize(
-            rows, tokenizer, words, None, max_length=max_length, max_tokens=max_tokens, is_split_into_words=True
-        )
+        encoding, cut = _tokenized(rows, tokenizer, limits)
         return without_labels(dict(encoding), cut=cut)
 
     def losses(self, output: Any, batch: Batch) -> Tensor:
@@ -147,8 +141,7 @@ class TokenClassification:
 
     def correct(self, statistics: np.ndarray) -> np.ndarray:
         """A sample is right if all its words are."""
-        right: np.ndarray = statistics[:, 0] == statistics[:, 1]
-        return right
+        return np.asarray(statistics[:, 0] == statistics[:, 1])
 
     def guess(self, encoded: Encoded, config: Any) -> Guess:  # noqa: ARG002 - the protocol's signature
         return guess_of_choices(*_words(encoded), encoded.samples, self.names)
@@ -162,6 +155,10 @@ class TokenClassification:
         choices = Choices(expected, predicted, sample, encoded.samples, len(self.names))
         right = mean_by_sample(expected == predicted, sample, encoded.samples)
         return Standing(causes, right, agreement_of(choices), better_order(choices), self.names, is_bar=False)
+
+
+def _tokenized(rows: Rows, tokenizer: Any, limits: TokenLimits) -> tuple[Any, int]:
+    return tokenize(rows, tokenizer, rows.text_lists("tokens"), None, limits, is_split_into_words=True)
 
 
 def _words(encoded: Encoded) -> tuple[np.ndarray, np.ndarray]:

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from axformer.config import make_config
+from axformer.data.columns import DataSource
 from axformer.forms.kinds import COMPACT, KINDS, ZEROED
-from axformer.intake.dataset import DataSource
 from axformer.run import PruningRun
 from tests.runs import open_run
 from tests.tiny_models import save_tiny_checkpoint, tiny_rows, write_rows

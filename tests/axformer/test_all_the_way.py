@@ -7,9 +7,10 @@ import pytest
 
 import axformer
 from axformer.config import PassConfig
+from axformer.data.columns import DataSource
 from axformer.data.reading import read_rows
 from axformer.intake.checkpoint import load_checkpoint
-from axformer.intake.dataset import DataSource, prepare
+from axformer.intake.dataset import prepare
 from axformer.model.parameters import ParameterCount
 from axformer.scores.measured import measure
 from tests.family_cases import SETTINGS, Case, stock_model

@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 
 from axformer.cli.main import app
 from axformer.config import make_config
+from axformer.data.columns import DataSource
 from axformer.intake.checkpoint import load_checkpoint
-from axformer.intake.dataset import DataSource
 from axformer.plan.path import points_of
 from axformer.plan.plan import read_plan_file
 from axformer.plan.trial import Trial

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from axformer.artifact import load
 from axformer.cli.main import app
 from axformer.config import make_config
-from axformer.intake.dataset import DataSource
+from axformer.data.columns import DataSource
 from axformer.plan.plan import read_plan_file
 from axformer.plan.trial import Phase, Verdict
 from tests.runs import open_run

@@ -18,12 +18,12 @@ import axformer.auto
 from axformer.architectures.hard_attention import ATTENTION_NAME
 from axformer.architectures.registry import ARCHITECTURES, architecture_of
 from axformer.config import PassConfig
+from axformer.data.columns import DataSource
 from axformer.evaluation.int8 import Int8Evaluator, in_int8
 from axformer.evaluation.plain import PlainEvaluator
 from axformer.evaluation.prefix import PrefixEvaluator
 from axformer.forms.stock import stock
 from axformer.intake.checkpoint import Checkpoint, from_memory
-from axformer.intake.dataset import DataSource
 from axformer.model.compact import compact
 from axformer.model.parameters import ParameterCount
 from axformer.plan.elements import parse

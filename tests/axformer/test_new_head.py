@@ -15,8 +15,8 @@ from transformers import AutoModel, AutoModelForSequenceClassification
 import axformer
 from axformer.apply import Lessons, apply_plan
 from axformer.config import make_config
+from axformer.data.columns import DataSource
 from axformer.data.reading import read_rows
-from axformer.data.source import DataSource
 from axformer.errors import CheckpointError, ConfigError, DataError, InputError
 from axformer.intake.checkpoint import load_checkpoint
 from axformer.intake.dataset import prepare

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from axformer.config import make_config
-from axformer.intake.dataset import DataSource
+from axformer.data.columns import DataSource
 from axformer.plan.trial import Trial
 from tests.forked import forked_interpreter
 from tests.runs import open_run

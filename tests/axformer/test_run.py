@@ -12,6 +12,7 @@ import axformer
 import axformer.auto
 from axformer.artifact import new_directory
 from axformer.config import PassConfig, make_config
+from axformer.data.columns import DataSource
 from axformer.data.encoding import UNLABELLED
 from axformer.data.reading import read_rows
 from axformer.errors import ArtifactError, ConfigError, InputError
@@ -19,7 +20,7 @@ from axformer.forms.fresh import FreshPython, in_package
 from axformer.forms.kinds import COMPACT, KINDS
 from axformer.forms.selfcheck import self_check
 from axformer.intake.checkpoint import load_checkpoint
-from axformer.intake.dataset import DataSource, prepare
+from axformer.intake.dataset import prepare
 from axformer.model.surgery import operate
 from axformer.plan.plan import parse_plan_file, read_plan_file
 from axformer.plan.trial import Trial, Verdict

@@ -9,7 +9,7 @@ import torch
 from typer.testing import CliRunner
 
 from axformer.cli.main import app
-from axformer.data.source import DataSource
+from axformer.data.columns import DataSource
 from axformer.scores.paired_tests import exact_p_value
 from axformer.two_models import certify_pair, disagreements
 from tests.tiny_models import tiny_config, tiny_model, tiny_rows, tiny_tokenizer, write_rows

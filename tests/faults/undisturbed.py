@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from axformer.config import make_config
-from axformer.intake.dataset import DataSource
+from axformer.data.columns import DataSource
 from tests.faults.service import WORKER_THREADS, Service
 from tests.runs import open_run
 from tests.tiny_models import save_tiny_checkpoint, tiny_rows, write_rows

@@ -7,7 +7,7 @@ import torch
 
 import axformer
 from axformer.config import make_config
-from axformer.intake.dataset import DataSource
+from axformer.data.columns import DataSource
 from tests.runs import open_run
 from tests.tiny_models import save_tiny_checkpoint, tiny_rows, write_rows
 

@@ -22,7 +22,7 @@ from axformer.plan.elements import Element, ElementKind
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Verdict
 from axformer.scores.measured import Recording
-from axformer.scores.within_points import is_within
+from axformer.scores.task_tests import is_within
 from axformer.wire.metrics import first_metric
 
 _COARSE = (ElementKind.LAYER, ElementKind.ATTENTION, ElementKind.FFN)

@@ -24,7 +24,7 @@ from axformer.repair.recovery import Recovery
 from axformer.repair.refit import Fits
 from axformer.repair.training import Training
 from axformer.scores.measured import Measured
-from axformer.scores.within_points import is_within
+from axformer.scores.task_tests import is_within
 from axformer.wire.steps import Counter, StepName
 
 LOW, HIGH = 0.9, 0.95

@@ -20,7 +20,7 @@ from axformer.analysis.making import study_of
 from axformer.analysis.study import Guessing, ReportBounds
 from axformer.analyzing import carry_out, open_analysis, write_analysis
 from axformer.cli.main import app
-from axformer.data.source import DataSource
+from axformer.data.columns import DataSource
 from axformer.errors import AxFormerError, DataError
 from axformer.opening import check_fits
 from axformer.reporting.schema import analysis_schema_text

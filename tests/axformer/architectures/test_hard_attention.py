@@ -1,12 +1,14 @@
 import torch
 
-from axformer.architectures.hard_attention import TOP_K_ATTRIBUTE, HardAttentionDropout, attention_forward
-from axformer.architectures.top_k import keep_top_k
+from axformer.architectures.hard_attention import TOP_K_ATTRIBUTE, HardAttentionDropout, attention_forward, keep_top_k
 
 
 def test_the_dropout_of_inline_attention_keeps_what_the_function_keeps() -> None:
     probabilities = torch.rand(2, 3, 4, 9).softmax(dim=-1)
-    dropout = HardAttentionDropout.in_place_of(torch.nn.Dropout(0.1).eval())
+    module = torch.nn.Module()
+    module.dropout = torch.nn.Dropout(0.1).eval()
+    HardAttentionDropout.put_into([module])
+    dropout = module.dropout
     assert torch.equal(dropout(probabilities), probabilities)
     setattr(dropout, TOP_K_ATTRIBUTE, 4)
     assert torch.equal(dropout(probabilities), keep_top_k(probabilities, 4))

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from axformer.architectures import top_k
-from axformer.architectures.top_k import keep_top_k
+from axformer.architectures.hard_attention import keep_top_k
 
 
 def by_topk(probabilities: Tensor, k: int) -> Tensor:

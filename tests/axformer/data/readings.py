@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from axformer.data.columns import Columns
-from axformer.data.encoding import Encoded
+from axformer.data.encoding import Encoded, TokenLimits
 from axformer.data.reading import read_rows
 from axformer.tasks.base import Task
 from axformer.tasks.binary import BinaryClassification
@@ -246,7 +246,7 @@ def encoded_of(case: Case) -> Encoded:
         path = Path(directory) / case.file
         path.write_bytes(case.content if isinstance(case.content, bytes) else case.content.encode())
         rows = read_rows(str(path), case.columns)
-    return case.task.encode(rows, tiny_tokenizer(), case.model, None, None)
+    return case.task.encode(rows, tiny_tokenizer(), case.model, TokenLimits())
 
 
 def labels_of(case: Case, encoded: Encoded) -> list[Any]:

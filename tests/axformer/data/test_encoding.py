@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from axformer.data.encoding import UNLABELLED, Encoded
+from axformer.data.encoding import UNLABELLED, Encoded, TokenLimits
 from axformer.data.reading import rows_of
 from axformer.errors import CheckpointError, DataError
 from axformer.scores.measured import measure
@@ -31,7 +31,7 @@ GOOD_QUESTION = question_rows(1)[0]
 
 
 def encode(task: Task, *records: Record, max_length: int | None = None, max_tokens: int | None = MAX_TOKENS) -> Encoded:
-    return task.encode(rows_of(records), tiny_tokenizer(), CONFIG, max_length, max_tokens)
+    return task.encode(rows_of(records), tiny_tokenizer(), CONFIG, TokenLimits(max_length, max_tokens))
 
 
 def question(**changes: Any) -> Record:
@@ -110,15 +110,15 @@ def test_what_is_longer_than_the_model_takes_is_refused_until_it_is_told_to_cut(
     with pytest.raises(
         DataError, match=r"row 13: it has \d+ tokens, the model takes 128; shorten it, or set max_length=128"
     ):
-        task.encode(rows, tokenizer, case.config(), None, MAX_TOKENS)
-    cut = task.encode(rows, tokenizer, case.config(), MAX_TOKENS, MAX_TOKENS)
+        task.encode(rows, tokenizer, case.config(), TokenLimits(None, MAX_TOKENS))
+    cut = task.encode(rows, tokenizer, case.config(), TokenLimits(MAX_TOKENS, MAX_TOKENS))
     assert (cut.cut, max(cut.lengths)) == (1, MAX_TOKENS)
 
 
 def test_a_tag_is_at_the_first_token_of_its_word_only() -> None:
     tokenizer = tiny_tokenizer()
     record = {"tokens": ["word1", "word2-word3", "word4"], "tags": ["O", "B-X", "I-X"]}
-    encoded = TAGGER.encode(rows_of([record]), tokenizer, CONFIG, None, None)
+    encoded = TAGGER.encode(rows_of([record]), tokenizer, CONFIG, TokenLimits())
     skip = UNLABELLED
     assert tokenizer.convert_ids_to_tokens(encoded.features["input_ids"][0])[2:5] == ["word2", "[UNK]", "word3"]
     assert encoded.labels == [[skip, 0, 1, skip, skip, 2, skip]]
@@ -219,7 +219,7 @@ def test_a_tokenizer_that_cannot_do_it_is_refused() -> None:
     tokenizer = tiny_tokenizer()
     tokenizer.mask_token = None
     with pytest.raises(CheckpointError, match="the tokenizer has no mask token"):
-        MaskedLanguageModelling().encode(rows_of([{"text": "word1"}]), tokenizer, CONFIG, None, None)
+        MaskedLanguageModelling().encode(rows_of([{"text": "word1"}]), tokenizer, CONFIG, TokenLimits())
 
 
 def test_another_head_is_refused_with_those_that_are_supported() -> None:

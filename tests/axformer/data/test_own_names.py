@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from axformer.data.encoding import TokenLimits
 from axformer.data.labels import ClassNames, LabelColumn, Read, Reading
 from axformer.data.reading import read_rows, rows_of
 from axformer.data.rows import Rows
@@ -73,7 +74,7 @@ def test_names_mean_the_same_as_names_and_as_integers(own: list[str], model: lis
 def test_tags_of_a_data_set_mean_its_names() -> None:
     tags = {"feature": {"names": ["I-PER", "O", "B-PER"], "_type": "ClassLabel"}, "_type": "List"}
     rows = rows_of(with_features({"tokens": [["word1"] * 4], "tags": [[1, 2, 0, -100]]}, {"tags": tags}))
-    encoded = TokenClassification.of(TAGS).encode(rows, tiny_tokenizer(), TAGS, None, None)
+    encoded = TokenClassification.of(TAGS).encode(rows, tiny_tokenizer(), TAGS, TokenLimits())
     assert [tag for tag in encoded.labels[0] if tag != -100] == [0, 1, 2]
 
 

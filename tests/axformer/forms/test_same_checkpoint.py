@@ -13,6 +13,7 @@ from transformers import AutoModelForSequenceClassification
 from axformer.apply import apply_plan
 from axformer.artifact import load
 from axformer.config import PassConfig, make_config
+from axformer.data.columns import DataSource
 from axformer.data.reading import read_rows
 from axformer.errors import ArtifactError
 from axformer.forms import make
@@ -22,7 +23,7 @@ from axformer.forms.kinds import COMPACT, KINDS, ONNX, ZEROED
 from axformer.forms.make import Finished
 from axformer.forms.selfcheck import self_check
 from axformer.intake.checkpoint import load_checkpoint
-from axformer.intake.dataset import DataSource, prepare
+from axformer.intake.dataset import prepare
 from axformer.model.compact import compact
 from axformer.model.number_format import cast, computing_in
 from axformer.plan.plan import read_plan_file

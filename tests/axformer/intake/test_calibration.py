@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 
 from axformer.cli.main import app
 from axformer.config import make_config
-from axformer.data.columns import ANSWERS, Columns
+from axformer.data.columns import ANSWERS, Columns, DataSource
 from axformer.data.reading import read_rows, rows_of
 from axformer.errors import ConfigError, DataError
-from axformer.intake.dataset import DataSource, prepare, prepare_calibration, prepare_inputs
+from axformer.intake.dataset import prepare, prepare_calibration, prepare_inputs
 from axformer.intake.likeness import SHORTER_TOKENS, UNKNOWN_SHARE, TokenFigures, figures_of, unlike
 from axformer.plan.plan import Plan
 from axformer.repair.refit import refit_plan

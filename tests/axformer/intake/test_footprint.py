@@ -108,7 +108,7 @@ import json, sys
 from pathlib import Path
 from axformer.config import make_config
 from axformer.forms import interpreter
-from axformer.intake.dataset import DataSource
+from axformer.data.columns import DataSource
 from axformer.reporting import measure, speed
 from tests.runs import open_run
 from tests import forked

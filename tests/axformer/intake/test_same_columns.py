@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from axformer.config import make_config
-from axformer.data.source import DataSource
+from axformer.data.columns import DataSource
 from axformer.errors import DataError
 from axformer.opening import Inputs, open_inputs
 from tests.tiny_models import save_tiny_checkpoint, tiny_config, tiny_rows, write_rows

@@ -19,13 +19,14 @@ from axformer.apply import apply_plan
 from axformer.cli.main import app
 from axformer.config import CompressConfig, make_config
 from axformer.config.goals import config_for, parse_goal
+from axformer.data.columns import DataSource
 from axformer.data.reading import rows_of
 from axformer.errors import ConfigError, PlanError
 from axformer.export import export
 from axformer.forms.form import Form
 from axformer.forms.kinds import KINDS
 from axformer.intake.checkpoint import from_memory, load_checkpoint
-from axformer.intake.dataset import DataSource, prepare
+from axformer.intake.dataset import prepare
 from axformer.methods.compress.method import Choice, allocate
 from axformer.methods.compress.table import curve
 from axformer.methods.progress import meter_of

@@ -11,8 +11,8 @@ from safetensors.torch import load_file, save_file
 
 import axformer
 from axformer.config import PassConfig
+from axformer.data.columns import DataSource
 from axformer.intake.checkpoint import load_checkpoint
-from axformer.intake.dataset import DataSource
 from axformer.model.compact import compact
 from axformer.model.number_format import KEPT, cast, computing_in, format_of, most_common
 from axformer.repair.finetune import Lesson, finetune

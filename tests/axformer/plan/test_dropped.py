@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from axformer.errors import PlanError
-from axformer.plan.diff import Difference, differences
+from axformer.plan.diff import PlanDifference, differences
 from axformer.plan.elements import Dimensions, Element, ElementKind, attention, head, layer, layer_drop, neurons, parse
 from axformer.plan.plan import LayerPlan, Plan, PlanFile, PlanSource, missing_from, parse_plan_file, said_repaired
 from tests.plans import plans
@@ -82,4 +82,4 @@ def test_it_is_missing_as_a_whole() -> None:
 
 
 def test_a_difference_names_the_layer_once() -> None:
-    assert differences(FULL.dropping((1,)), FULL) == [Difference(1, "layer", "dropped", "kept")]
+    assert differences(FULL.dropping((1,)), FULL) == [PlanDifference(1, "layer", "dropped", "kept")]

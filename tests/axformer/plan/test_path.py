@@ -11,10 +11,11 @@ from axformer import load
 from axformer.cli.main import app
 from axformer.config import make_config
 from axformer.data.batches import Samples
+from axformer.data.columns import DataSource
 from axformer.data.reading import read_rows
 from axformer.evaluation.plain import PlainEvaluator
 from axformer.intake.checkpoint import Checkpoint, load_checkpoint
-from axformer.intake.dataset import DataSource, prepare
+from axformer.intake.dataset import prepare
 from axformer.model.compact import compact
 from axformer.plan.path import Stop, file_at, read_trace_beside
 from axformer.plan.plan import Plan, PlanFile, PlanSource, read_plan_file

@@ -9,7 +9,7 @@ import torch
 
 from axformer.artifact import load
 from axformer.config import CompressConfig
-from axformer.data.source import DataSource
+from axformer.data.columns import DataSource
 from axformer.errors import ConfigError, DataError
 from axformer.intake.checkpoint import load_checkpoint
 from axformer.intake.dataset import prepare

@@ -10,6 +10,7 @@ from torch.nn import functional
 
 import axformer.auto  # noqa: F401 - some heads build their base model by its configuration
 from axformer.data.batches import batched
+from axformer.data.encoding import TokenLimits
 from axformer.model.compact import compact
 from axformer.repair.finetune import Lesson, finetune
 from axformer.repair.teacher import Taught, for_teacher
@@ -118,7 +119,7 @@ def test_what_does_not_fit_is_not_remembered() -> None:
 def test_rows_without_labels_teach(case: Case) -> None:
     checkpoint, data = checkpoint_of(case), data_of(case)
     config = checkpoint.model.config
-    inputs = checkpoint.task.inputs(data.rows, checkpoint.tokenizer, config, 24, None).only(
+    inputs = checkpoint.task.inputs(data.rows, checkpoint.tokenizer, config, TokenLimits(24)).only(
         tuple(data.samples.encoded.features)
     )
     encoded = for_teacher(replace(inputs, padding=checkpoint.padding), checkpoint.tokenizer)

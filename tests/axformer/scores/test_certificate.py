@@ -30,7 +30,7 @@ from axformer.scores.planning import (
     rows_needed,
     smallest_margin,
 )
-from axformer.scores.within_points import POINT, too_few_rows
+from axformer.scores.task_tests import POINT, too_few_rows
 from axformer.tasks.classification import Classification
 from axformer.tasks.regression import Regression
 from axformer.tasks.token_classification import TokenClassification

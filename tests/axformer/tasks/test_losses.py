@@ -20,6 +20,7 @@ from transformers import (
 )
 
 from axformer.data.batches import Batch, Samples, batched
+from axformer.data.encoding import TokenLimits
 from axformer.data.reading import rows_of
 from axformer.scores.measured import measure
 from axformer.tasks.base import Task
@@ -140,7 +141,7 @@ def samples_of(name: str, records: Records | None = None, batch_tokens: int = 10
     tokenizer.padding_side = case.padding_side
     rows = rows_of(case.records() if records is None else records)
     task = task_of(case.auto_class, model.config, rows)
-    encoded = task.encode(rows, tokenizer, model.config, case.max_length, MAX_TOKENS)
+    encoded = task.encode(rows, tokenizer, model.config, TokenLimits(case.max_length, MAX_TOKENS))
     if model.config.model_type == "gpt2":
         encoded = encoded.only(("input_ids", "attention_mask"))  # its token types would be words
     return task, batched(encoded, tokenizer, batch_tokens=batch_tokens, device="cpu")

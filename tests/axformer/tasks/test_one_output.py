@@ -15,8 +15,9 @@ from transformers import AutoModelForSequenceClassification
 
 import axformer
 from axformer.config import PassConfig
+from axformer.data.columns import DataSource
+from axformer.data.encoding import TokenLimits
 from axformer.data.reading import rows_of
-from axformer.data.source import DataSource
 from axformer.errors import DataError
 from axformer.scores.measured import measure
 from axformer.tasks.binary import BinaryClassification
@@ -77,7 +78,7 @@ def test_config_and_labels_settle_the_task_and_it_is_told(
 ) -> None:
     found = task(said, labels)
     assert type(found) is expected
-    encoded = found.encode(rows(*labels), tiny_tokenizer(), config_with(**said), None, None)
+    encoded = found.encode(rows(*labels), tiny_tokenizer(), config_with(**said), TokenLimits())
     assert (encoded.notes == ()) is (why is None)
     if why is not None:
         (note,) = encoded.notes
@@ -94,7 +95,7 @@ def test_config_and_labels_settle_the_task_and_it_is_told(
 )
 def test_labels_that_one_output_cannot_tell_are_refused(said: dict[str, Any], labels: list[Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
-        task(said, labels).encode(rows(*labels), tiny_tokenizer(), config_with(**said), None, None)
+        task(said, labels).encode(rows(*labels), tiny_tokenizer(), config_with(**said), TokenLimits())
 
 
 def test_other_rows_are_read_as_those_that_decide() -> None:
@@ -131,7 +132,7 @@ def test_binary_metrics_are_those_of_scikit_learn(pairs: list[tuple[bool, int]])
 
 
 def test_degrees_are_compared_with_probabilities() -> None:
-    encoded = GradedClassification().encode(rows(*DEGREES), tiny_tokenizer(), None, None, None)
+    encoded = GradedClassification().encode(rows(*DEGREES), tiny_tokenizer(), None, TokenLimits())
     logits = torch.logit(torch.tensor([0.1, 0.4, 0.7])).tolist()
     statistics = GradedClassification().statistics(logits, encoded)
     np.testing.assert_allclose(statistics[:, 1], [0.1, 0.4, 0.7], rtol=1e-6)
@@ -184,7 +185,10 @@ def test_numbers_of_several_outputs_are_read_from_either_column() -> None:
     for name in ("label", "labels"):
         records = [{"text": "word1", name: [1, "2.5"]}, {"text": "word2", name: [0.5, -1]}]
         found = task_of(AutoModelForSequenceClassification, config, rows_of(records))
-        assert found.encode(rows_of(records), tiny_tokenizer(), config, None, None).labels == [[1.0, 2.5], [0.5, -1.0]]
+        assert found.encode(rows_of(records), tiny_tokenizer(), config, TokenLimits()).labels == [
+            [1.0, 2.5],
+            [0.5, -1.0],
+        ]
     with pytest.raises(DataError, match="row 2: it has 1 labels, the model has 2 outputs; give one for each"):
         Regression().labels(rows([1, 2], [1]), config)
 

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from axformer.analysis.advice import Given
 from axformer.analysis.inputs import WantedReports
 from axformer.analyzing import carry_out, open_analysis
-from axformer.data.source import DataSource
+from axformer.data.columns import DataSource
 from axformer.wire.analysis import Analysis
 from axformer.wire.kinds import JobKind
 from store.repositories.steering import request_cancel, request_pause, resume_job, retry_job

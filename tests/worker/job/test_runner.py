@@ -18,7 +18,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from axformer.config import make_config
-from axformer.intake.dataset import DataSource
+from axformer.data.columns import DataSource
 from axformer.plan.trial import Trial
 from axformer.run import PruningRun
 from axformer.wire.finetuning import make_settings

@@ -17,7 +17,7 @@ from axformer.plan.path import points_of
 from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.run import PruningRun
 from axformer.scores.measured import Recording, measure
-from axformer.scores.within_points import POINT, is_share_right
+from axformer.scores.task_tests import POINT, is_share_right
 from axformer.wire.metrics import first_metric
 from tests.family_cases import Case, checkpoint_of, data_of
 

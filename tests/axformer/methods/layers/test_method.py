@@ -13,8 +13,8 @@ from torch import Tensor
 from axformer.apply import Lessons, apply_plan
 from axformer.config import LayersConfig, make_config
 from axformer.config.layers import Schedule, Strategy
+from axformer.data.columns import DataSource
 from axformer.data.reading import rows_of
-from axformer.data.source import DataSource
 from axformer.errors import ConfigError, DataError
 from axformer.intake.checkpoint import from_memory
 from axformer.intake.dataset import prepare

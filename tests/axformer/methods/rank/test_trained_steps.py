@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from axformer.cli.main import app
 from axformer.config import make_config
-from axformer.data.source import DataSource
+from axformer.data.columns import DataSource
 from axformer.errors import ConfigError
 from axformer.model.masking import masked
 from axformer.plan.plan import Plan
