@@ -17,7 +17,8 @@ def schema_text(shape: type[BaseModel] = Report, name: str = REPORT_FORMAT) -> s
     """The text of ``docs/report.schema.json``, or of the schema of another format."""
     schema = shape.model_json_schema(mode="serialization")
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"urn:{name.replace('/', ':')}"}
-    return json.dumps(head | schema | {"title": name}, indent=1, ensure_ascii=False) + "\n"
+    text = json.dumps(head | schema | {"title": name}, indent=1, ensure_ascii=False)
+    return text.replace("\\n", " ") + "\n"  # descriptions are docstrings, which are wrapped
 
 
 def analysis_schema_text() -> str:
