@@ -108,9 +108,8 @@ _whole = partial(_reached, kind=_Whole)
 
 
 def _on_the_way(name: str, adds: str, *without: str) -> Step:
-    techniques = ALL if not without else Techniques(**dict.fromkeys(without, False))
-    knobs = {"early_decision": False}
-    return Step(name, adds, _by_length, partial(_reached, techniques=techniques), knobs, on_the_way=True)
+    made = partial(_reached, techniques=Techniques(**dict.fromkeys(without, False)))
+    return Step(name, adds, _by_length, made, {"early_decision": False}, on_the_way=True)
 
 
 STEPS = (
