@@ -25,7 +25,6 @@ def test_the_contracts_of_the_library_load_no_model_library():
         "methods.axformer.acceptance",
         "data.columns",
         "drawing.chart",
-        "drawing.comparison",
         "drawing.curve",
         "drawing.picture",
     )

@@ -13,7 +13,7 @@ from store.states import TERMINAL, JobState
 from tests.simulation.world import NoAnswerError, World
 from tests.specs import spec_of
 
-FEWEST_TRIALS, MOST_TRIALS = 3, 9
+FEWEST_TRIALS, MOST_TRIALS = 3, 18
 CANCELS = 0.3
 """Share of the looks at a job that has not ended after which it is cancelled."""
 PAUSES = 0.2

@@ -55,10 +55,6 @@ def take_trial_of_another(seen: Snapshot) -> None:
     seen.trials["job_1"][0]["loss"] = loss_of(SALT + 1, 0)
 
 
-def show_another_pass(seen: Snapshot) -> None:
-    seen.jobs["job_1"]["shown_pass"] = 2
-
-
 def skip_event(seen: Snapshot) -> None:
     seen.events["job_1"][3]["seq"] = 5
 
@@ -84,7 +80,6 @@ def test_a_job_on_its_way_is_as_it_must_be() -> None:
         (double_trial, "gap in its trace"),
         (lose_first_trial, "gap in its trace"),
         (take_trial_of_another, "not its own"),
-        (show_another_pass, "shows pass 2 and not 1"),
         (skip_event, "gap in its events"),
         (skip_state, "went from fetching to packaging"),
         (set_field("attempt", 2), "counts 2 attempts"),

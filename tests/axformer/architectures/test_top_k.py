@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from axformer.architectures import top_k
+from axformer.architectures import hard_attention as top_k
 from axformer.architectures.hard_attention import keep_top_k
 
 

@@ -93,6 +93,6 @@ def test_other_objects_are_no_tokenizers(tokenizer: Any) -> None:
         axformer.prune(MODEL, tokenizer, tiny_rows(20))
 
 
-def test_knobs_in_a_dict_are_refused_with_the_way_to_give_them() -> None:
-    with pytest.raises(WrongTypeError, match=r"the config is of type dict; make it with axformer\.config.make_config"):
-        axformer.prune(MODEL, tiny_tokenizer(), tiny_rows(20), {"order": "random"})  # type: ignore[arg-type]
+def test_knobs_in_a_list_are_refused_with_the_way_to_give_them() -> None:
+    with pytest.raises(WrongTypeError, match=r"the config is of type list; give knobs by name"):
+        axformer.prune(MODEL, tiny_tokenizer(), tiny_rows(20), ["order=random"])  # type: ignore[arg-type]

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from axformer.config import make_config
 from axformer.data.columns import DataSource
 from axformer.errors import DataError
 from axformer.opening import Inputs, open_inputs
+from tests.runs import run_of
 from tests.tiny_models import save_tiny_checkpoint, tiny_config, tiny_rows, write_rows
 
 STARS = 5
@@ -20,8 +20,7 @@ def opened(folder: Path, deciding: list[dict[str, Any]], others: list[dict[str, 
     config.label2id = {name: index for index, name in config.id2label.items()}
     checkpoint = save_tiny_checkpoint(folder / "model", config)
     validation, other = write_rows(folder / "validation.jsonl", deciding), write_rows(folder / "other.jsonl", others)
-    source: Any = {part: DataSource(str(other))}
-    return open_inputs(checkpoint, DataSource(str(validation)), make_config("paper", {}), "cpu", **source)
+    return open_inputs(run_of(checkpoint, DataSource(str(validation)), **{part: DataSource(str(other))}), "cpu")
 
 
 @pytest.mark.parametrize("part", ["test", "train"])

@@ -16,6 +16,7 @@ from axformer.methods.axformer.progress import PassMeter
 from axformer.plan.elements import Dimensions
 from axformer.plan.trial import BlockLevels, ModelFigures, Phase, Verdict
 from axformer.wire.steps import Step, StepName
+from store.repositories import leases
 from store.repositories.trials import all_trials
 from store.session import Sessions, session_scope
 from store.states import WORKING, JobState
@@ -24,7 +25,6 @@ from tests.worker.conftest import Post, Watch, context, opened, post, settings, 
 from tests.worker.sandbox.rogue import HEADS, LAYERS, SPEED, WIDE, Act, Rogue, Voice, trial
 from worker.base.context import WorkerContext, claim_job
 from worker.job.failure import UNSAFE_INPUT
-from worker.job.ledger import Ledger
 from worker.job.runner import run_job
 from worker.sandbox.errors import SandboxError
 from worker.sandbox.lines import LONGEST
@@ -269,8 +269,8 @@ def test_however_often_a_process_says_what_it_does_the_database_is_asked_now_and
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written: list[Step] = []
-    told = Ledger.tell
-    monkeypatch.setattr(Ledger, "tell", lambda ledger, step: (written.append(step), told(ledger, step)))
+    told = leases.set_step
+    monkeypatch.setattr(leases, "set_step", lambda *to, **how: (written.append(to[-1]), told(*to, **how)))
 
     def act(voice: Voice) -> None:
         voice.behave_until_the_search()
