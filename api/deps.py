@@ -79,9 +79,9 @@ def caller(
     """The caller of the request, whose key must have the scope that the route demands.
 
     Raises:
-        UnauthorizedError: there is no key, or it is not valid.
-        TooManyRequestsError: the key, or this address without a valid key, has made too many requests.
-        ForbiddenError: its scope does not allow this.
+        NoValidKeyError: there is no key, or it is not valid.
+        LimitReachedError: the key, or this address without a valid key, has made too many requests.
+        NotPermittedError: its scope does not allow this.
     """
     resources = _made_with(request)
     address = request.client.host if request.client else None

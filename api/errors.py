@@ -1,19 +1,4 @@
-"""The errors that the API answers with, as one tree; every class has its HTTP status.
-
-ApiError
-├── BadRequestError          400  the request cannot be read
-├── UnauthorizedError        401  there is no valid key
-├── ForbiddenError           403  the key is valid, but its scope does not allow this
-├── NotFoundError            404  there is no such thing, or it is another team's
-├── NotAcceptableError       406  the format asked for does not exist
-├── ConflictError            409  the thing is in a state that does not allow it
-├── BodyTooLargeError            413  more bytes than allowed
-├── UnsupportedMediaError    415  the body is of a type that is not read here
-├── RangeError               416  the range lies outside the file
-├── InvalidInputError        422  a value cannot be used
-├── TooManyRequestsError     429  too many requests, or the team has reached a limit
-├── UnavailableError         503  a part that the answer needs is not there; try again
-└── NoRoomError              507  the service has no room for what was sent
+"""The errors that the API answers with, as one tree below :class:`ApiError`; every class has its HTTP status.
 
 Services raise them, ``api.http.problems`` renders them as ``application/problem+json`` (RFC 9457).
 """
@@ -61,21 +46,21 @@ class BadRequestError(ApiError):
     default_code = "bad_request"
 
 
-class UnauthorizedError(ApiError):
+class NoValidKeyError(ApiError):
     """There is no valid key."""
 
     status = 401
     default_code = "unauthorized"
 
 
-class ForbiddenError(ApiError):
+class NotPermittedError(ApiError):
     """The key is valid, but its scope does not allow this."""
 
     status = 403
     default_code = "forbidden"
 
 
-class NotFoundError(ApiError):
+class NoSuchObjectError(ApiError):
     """There is no such thing, or it is another team's."""
 
     status = 404
@@ -89,7 +74,7 @@ class NotAcceptableError(ApiError):
     default_code = "not_acceptable"
 
 
-class ConflictError(ApiError):
+class WrongStateError(ApiError):
     """The thing is in a state that does not allow it."""
 
     status = 409
@@ -153,7 +138,7 @@ class Refusals:
             raise replace(self._found[0], detail=said, errors=errors)
 
 
-class TooManyRequestsError(ApiError):
+class LimitReachedError(ApiError):
     """There were too many requests in a short time, or the team has reached a limit."""
 
     status = 429

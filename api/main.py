@@ -1,34 +1,30 @@
-"""The web application, which ``api.server`` serves."""
+"""The web application, which ``api.server`` serves, and its process: tuned for many short requests, and asked to stop.
 
+The web server waits for open connections before it notifies the app, so the app listens to the same signals.
+"""
+
+import gc
 import logging
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import signal
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from functools import cache
+from types import FrameType
+from typing import Any
 
 from fastapi import APIRouter, FastAPI
 
 from api import openapi
-from api.http import problems, process
+from api.http import problems
 from api.metrics import MeasuredMiddleware
 from api.middleware.body_limit import BodyLimitMiddleware
-from api.middleware.headers import RateLimitHeadersMiddleware, RequestIdMiddleware, SecurityHeadersMiddleware
+from api.middleware.headers import AnswerHeadersMiddleware, RequestIdMiddleware
 from api.pages.mount import mount, share
 from api.pages.routes import new_job
 from api.resources import open_resources
-from api.routes import (
-    analyses,
-    artifacts,
-    events,
-    health,
-    jobs,
-    keys,
-    knobs,
-    paths,
-    queue,
-    trace,
-    uploads,
-    webhooks,
-)
+from api.routes import analyses, artifacts, events, health, jobs, keys, knobs, paths, queue, trace, uploads, webhooks
 from axformer import __version__
 from store.logs import configure_logs
 from store.settings import Settings
@@ -65,20 +61,7 @@ def _configure_logs() -> None:
 @cache
 def _routes() -> APIRouter:
     router = APIRouter()
-    for part in (
-        jobs,
-        trace,
-        paths,
-        analyses,
-        events,
-        artifacts,
-        uploads,
-        queue,
-        webhooks,
-        keys,
-        knobs,
-        health,
-    ):
+    for part in (jobs, trace, paths, analyses, events, artifacts, uploads, queue, webhooks, keys, knobs, health):
         router.include_router(part.router, prefix=PREFIX)
     router.include_router(health.router, include_in_schema=False)  # where probes look
     return router
@@ -91,8 +74,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         _configure_logs()
-        process.tune()
-        with process.noticed(resources.stop):
+        tune()
+        with noticed(resources.stop):
             yield
         await resources.close()
 
@@ -114,8 +97,48 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_middleware(
         BodyLimitMiddleware, max_bytes=resources.settings.json_max_bytes, streamed_paths={uploads.PATH, new_job.UPLOADS}
     )
-    app.add_middleware(RateLimitHeadersMiddleware)
     app.add_middleware(MeasuredMiddleware, registry=resources.registry, prefix=PREFIX)
-    app.add_middleware(SecurityHeadersMiddleware)
+    app.add_middleware(AnswerHeadersMiddleware)
     app.add_middleware(RequestIdMiddleware)
     return app
+
+
+_SWITCH_SECONDS = 0.0005
+"""How long a thread may run while others wait. A request changes threads several times, and with the default of 5 ms it would
+wait that long at each change while another thread is busy."""
+
+
+def tune() -> None:
+    """Tune the process, unless the server runs in a thread of another program."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    # Present objects stay alive, and collecting over them repeatedly would delay every request.
+    gc.collect()
+    gc.freeze()
+
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def noticed(stopping: Callable[[], None]) -> Iterator[None]:
+    """Call ``stopping`` when a signal asks the process to end, before the previous handler."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may listen; a server in another one is stopped by other means
+        return
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+
+    def on_signal(number: int, frame: FrameType | None) -> Any:
+        stopping()
+        listener = before[signal.Signals(number)]
+        if callable(listener):
+            listener(number, frame)
+
+    for number in _SIGNALS:
+        signal.signal(number, on_signal)
+    try:
+        yield
+    finally:
+        for number, listener in before.items():
+            signal.signal(number, listener)

@@ -17,11 +17,7 @@ own memory."""
 
 
 def counted(registry: CollectorRegistry) -> bytes:
-    """The counts since the start, over all processes, in the text format of Prometheus.
-
-    Args:
-        registry: the counters of this process.
-    """
+    """The counts since the start, over all processes, in the text format of Prometheus."""
     if COUNTED_IN in os.environ:
         registry = CollectorRegistry()
         MultiProcessCollector(registry)  # type: ignore[no-untyped-call]

@@ -194,5 +194,5 @@ def _speed(checkpoint: Checkpoint, model: FeatureModel, samples: Samples) -> Spe
     with stock_attention_in(checkpoint.model):
         taken = take_turns([checkpoint.model, model], [batch.inputs for batch in batches], effort)
     rows = np.array([len(batch.rows) for batch in batches])
-    whole, kept = (float(1000 * np.median([turn.seconds for turn in turns] / rows)) for turns in taken)
+    whole, kept = (float(1000 * np.median(np.array([turn.seconds for turn in turns]) / rows)) for turns in taken)
     return Speed(whole=whole, kept=kept)

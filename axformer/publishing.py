@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,17 +16,15 @@ from axformer.forms.make import Finished, make_forms, python_for, usual_forms
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.methods.decisions import Decisions
-from axformer.methods.targets import Targets
 from axformer.new_head import UNTOUCHED, Headed
 from axformer.plan.plan import PlanFile, PlanSource, said_repaired
-from axformer.plan.trial import Trial
 from axformer.repair.base import Repaired
 from axformer.repair.refit import Refit, refitted
 from axformer.repair.storage import write_refit
 from axformer.reporting.card import PICTURE, write_card
 from axformer.reporting.card_forms import loading_of
 from axformer.reporting.form_reports import summary
-from axformer.reporting.measure import FinishedRun, doubted, make_report, measure_both
+from axformer.reporting.measure import doubted, make_report, measure_both
 from axformer.reporting.page import PAGE, report_page
 from axformer.scores.certificate import before_training
 from axformer.scores.measured import Measured
@@ -44,7 +42,6 @@ class Decided:
 
     checkpoint: Checkpoint
     decisions: Decisions
-    targets: Targets
     config: RunConfig
     names: Mapping[str, str] = field(default_factory=dict)
     """The inputs' names for people; see :attr:`axformer.wire.report.Report.names`."""
@@ -124,27 +121,22 @@ def publish(
         written = make_forms(finished, names, draft, {COMPACT: python}, steps)
         if made.fits is not None:
             write_refit(made.fits, draft)
-        finetuning = None if made.repaired is None else made.repaired.record
-        trace = tuple(decided.decisions.trace)
-        certificate = decided.decisions.certificate
+        steps.advance(detail="measuring the speed of all forms")
+        report = make_report(
+            *(checkpoint, decided.decisions, made.model, written, validation, others, decided.config, both)
+        )
+        certificate = report.certificate
         if certificate is not None and made.repaired is not None and not made.repaired.is_measured:
             certificate = before_training(certificate)
-        outcome = FinishedRun(
-            trace,
-            plan,
-            made.model,
-            written,
-            decided.targets,
-            decided.decisions.path,
-            finetuning,
-            made.refitted,
-            certificate,
-        )
-        steps.advance(detail="measuring the speed of all forms")
-        report = make_report(checkpoint, outcome, validation, others, decided.config, both)
-        head = _handed_out(decided.headed, draft)
-        report = report.model_copy(update={"names": dict(decided.names), "head": head})
-        write_texts(draft, {**texts_of(decided, report, trace, is_fitted=made.fits is not None), **made.files})
+        around = {
+            "finetune": None if made.repaired is None else made.repaired.record,
+            "refit": made.refitted,
+            "certificate": certificate,
+            "names": dict(decided.names),
+            "head": _handed_out(decided.headed, draft),
+        }
+        report = report.model_copy(update=around)
+        write_texts(draft, {**texts_of(decided, report, is_fitted=made.fits is not None), **made.files})
     return report
 
 
@@ -156,9 +148,9 @@ def _handed_out(headed: Headed | None, draft: Path) -> HeadTraining | None:
     return headed.record
 
 
-def texts_of(decided: Decided, report: Report, trace: Sequence[Trial], *, is_fitted: bool) -> dict[str, str]:
+def texts_of(decided: Decided, report: Report, *, is_fitted: bool) -> dict[str, str]:
     """The contents of the files next to the model, by file name."""
-    checkpoint = decided.checkpoint
+    checkpoint, trace = decided.checkpoint, decided.decisions.trace
     plan = decided.plan_file(is_fitted=is_fitted, is_trained=report.finetune is not None)
     loading = loading_of(checkpoint.task, checkpoint.head)
     asked = {} if decided.run is None else {RUN: json.dumps(decided.run.given(), indent=1) + "\n"}

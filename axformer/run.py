@@ -324,7 +324,7 @@ class PruningRun:
         self.repair()
         repaired = self._repaired
         decided = Decided(
-            *(self._checkpoint, self.decisions, self._targets, self.config, self._names, self._headed, self._doubts),
+            *(self._checkpoint, self.decisions, self.config, self._names, self._headed, self._doubts),
             run=self._asked,
         )
         model = self.model()

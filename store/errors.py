@@ -1,24 +1,4 @@
-"""The errors of the store, as one tree.
-
-StoreError
-├── IllegalTransitionError   a job cannot go from its state to the one asked for
-├── LeaseLostError           the job belongs to another worker, or has ended; this worker's results are discarded
-├── CancelRequestedError     the job's owner asked to cancel it; the worker should stop and report that
-├── PauseRequestedError      the job's owner asked to pause it; the worker should give it back
-├── StorageError             content cannot be stored or is not there
-│   ├── TooLargeError        more bytes than allowed
-│   └── ContentChangedError  content is not what was stored; somebody else has changed it
-├── StorageUnavailableError  the storage does not answer; content that was stored is there when it does again
-│   └── StorageRefusedError  the storage refuses this service: no bucket, no access, or credentials that have ended
-├── StorageFullError         the storage takes no more content
-├── ArchiveError             an archive is damaged, or holds what it must not
-├── ArchiveTooLargeError     an archive holds more than is taken
-├── ReferenceFormError       a reference to a checkpoint or data is not written in a form that is understood
-├── EmbeddedServerError      an embedded server did not start
-├── SigningKeyError          a secret was made with another key than the service has now
-├── StackError               a part of the service on this machine cannot run, or has ended by itself
-└── StoppedError             the service on this machine was asked to end
-"""
+"""The errors of the store, as one tree below :class:`StoreError`."""
 
 
 class StoreError(Exception):

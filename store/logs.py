@@ -10,8 +10,13 @@ import sys
 import structlog
 from structlog.types import Processor
 
-_QUIET = ("amqp", "botocore", "filelock", "fsspec", "httpcore2", "httpx2", "s3fs", "urllib3")
-"""Libraries that log whole addresses, which may hold signatures; only their warnings are wanted."""
+_QUIET = (
+    # These log whole addresses, which may hold signatures.
+    *("aiobotocore", "amqp", "botocore", "filelock", "fsspec", "httpcore2", "httpx2", "s3fs", "urllib3"),
+    # These log every message, most of which find nothing to do; the worker logs the jobs itself.
+    *("celery.app.trace", "celery.worker.request", "celery.worker.strategy"),
+)
+"""Loggers of libraries of which only the warnings are wanted."""
 
 
 def configure_logs(*, always_json: bool = False) -> None:

@@ -39,7 +39,7 @@ _BUCKET = re.compile(
     r"s3://(?P<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(/(?P<prefix>[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*))?/?"
 )
 _REMOVED = {
-    "AXFORMER_SHARDS": "a job runs in one process; start a worker for each GPU, with AXFORMER_DEVICE=cuda:0 and so on",
+    "AXFORMER_SHARDS": "a job runs in one process; start a worker for each GPU, with AXFORMER_DEVICE=cuda:0 and so on"
 }
 """Variables of earlier versions, with advice for whoever still sets them."""
 _FROM_ENVIRONMENT: Any = {}

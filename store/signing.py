@@ -21,7 +21,7 @@ from store.settings import Settings
 SALT_BYTES = 32
 _MARK = "whsec_"
 """Prefix of secrets in the standard."""
-_PURPOSE = b"axformer webhook secret\0"
+_OF_WEBHOOKS = b"axformer webhook secret\0"
 _KEY_FILE = "secret.key"
 _KEY_BYTES = 32
 _FINGERPRINT_LENGTH = 16  # hexadecimal digits; tells keys apart and gives nothing away
@@ -50,7 +50,7 @@ class SigningKey:
                 f"the secret was made with the key {fingerprint}, this process has {self.fingerprint}; give api and workers "
                 "the same AXFORMER_SECRET_KEY or var_dir, or make a new secret"
             )
-        made = hmac.digest(self.value, _PURPOSE + salt, hashlib.sha256)
+        made = hmac.digest(self.value, _OF_WEBHOOKS + salt, hashlib.sha256)
         return _MARK + base64.b64encode(made).decode()
 
 
@@ -82,7 +82,7 @@ def _make_key(path: Path) -> None:
         incoming.unlink()
 
 
-_PURPOSE = b"axformer hub token\0"
+_OF_TOKENS = b"axformer hub token\0"
 
 
 class Vault:
@@ -114,5 +114,5 @@ def open_vault(settings: Settings) -> Vault:
     """The vault of the settings' keys, else of one that is made of the service's own key."""
     if settings.secret_keys:
         return Vault(MultiFernet([Fernet(key.get_secret_value()) for key in settings.secret_keys]))
-    made = hmac.digest(signing_key(settings).value, _PURPOSE, hashlib.sha256)
+    made = hmac.digest(signing_key(settings).value, _OF_TOKENS, hashlib.sha256)
     return Vault(MultiFernet([Fernet(base64.urlsafe_b64encode(made))]))

@@ -6,25 +6,22 @@ content. All of it may run repeatedly and concurrently, and never touches what a
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from datetime import timedelta
+from typing import TypeVar
 
 import structlog
+from sqlalchemy.orm import Session
 
 from store.errors import StoreError
-from store.session import Sessions, make_engine, make_sessions
+from store.logs import configure_logs
+from store.repositories import retention
+from store.session import Sessions, make_engine, make_sessions, session_scope
 from store.settings import Settings
-from store.storage.storage import Storage, open_storage, remove_old
-from worker.base.logs import configure_logs
+from store.storage.storage import Storage, job_folder, open_storage, remove_old, upload_folder
 from worker.base.periodic import Periodic
 from worker.cleaning.orphans import UNFINISHED_SECONDS, remove_orphans, remove_workspaces
-from worker.cleaning.retention import (
-    forget_old_audit,
-    forget_old_events,
-    remove_old_artifacts,
-    remove_old_jobs,
-    remove_old_uploads,
-)
 from worker.fetching.cache import ContentCache
 
 _LOG = structlog.get_logger(__name__)
@@ -55,12 +52,20 @@ class Cleaned:
 
 def clean(sessions: Sessions, settings: Settings, storage: Storage) -> Cleaned:
     """Remove expired data, orphaned data, and cached content beyond the limit. What fails is logged, and the rest goes on."""
+    retain = settings.retain
     steps: dict[str, Callable[[], int]] = {
-        "jobs": lambda: remove_old_jobs(sessions, settings, storage),
-        "job_files": lambda: remove_old_artifacts(sessions, settings, storage),
-        "job_events": lambda: forget_old_events(sessions, settings),
-        "uploads": lambda: remove_old_uploads(sessions, settings, storage),
-        "audit": lambda: forget_old_audit(sessions, settings),
+        "jobs": lambda: _with_files(
+            _in_turns(sessions, retain.job_days, retention.remove_old_jobs), storage, job_folder
+        ),
+        # A job that had files has succeeded, and gets no new ones.
+        "job_files": lambda: _with_files(
+            _in_turns(sessions, retain.artifact_days, retention.forget_old_artifacts), storage, job_folder
+        ),
+        "job_events": lambda: _forget_old_events(sessions, retain.event_days),
+        "uploads": lambda: _with_files(
+            _in_turns(sessions, retain.upload_days, retention.remove_old_uploads), storage, upload_folder
+        ),
+        "audit": lambda: sum(_in_turns(sessions, retain.audit_days, retention.forget_old_audit)),
         "orphans": lambda: remove_orphans(sessions, storage),
         "unfinished": lambda: (
             storage.delete_unfinished(older_than=UNFINISHED_SECONDS)
@@ -102,7 +107,7 @@ def _tell(cleaned: Cleaned) -> None:
 
 def main() -> int:
     """Clean up once, and print what was removed."""
-    configure_logs()
+    configure_logs(always_json=True)
     settings = Settings.from_environment()
     engine = make_engine(settings)
     try:
@@ -111,6 +116,43 @@ def main() -> int:
         engine.dispose()
     sys.stdout.write("".join(f"{name}: {amount}\n" for name, amount in asdict(cleaned).items()))
     return 1 if cleaned.failed else 0
+
+
+_SENT_KEPT = timedelta(days=1)
+"""How long a settled wake-up message is kept for debugging."""
+Removed = TypeVar("Removed", int, list[str])
+
+
+def _with_files(ids: Iterator[list[str]], storage: Storage, folder_of: Callable[[str], str]) -> int:
+    """Remove the files of what was removed, batch by batch, and return how many of them there were."""
+    removed = 0
+    for batch in ids:
+        for one in batch:
+            storage.delete(folder_of(one))
+        removed += len(batch)
+    return removed
+
+
+def _forget_old_events(sessions: Sessions, days: float | None) -> int:
+    """Remove sent wake-up messages and the events of jobs but not the jobs, and return the number of jobs."""
+    with session_scope(sessions) as session:
+        if retention.take_turn(session):
+            retention.forget_sent_messages(session, _SENT_KEPT)
+    return sum(_in_turns(sessions, days, retention.forget_old_events))
+
+
+def _in_turns(
+    sessions: Sessions, days: float | None, remove: Callable[[Session, timedelta], Removed]
+) -> Iterator[Removed]:
+    """Yield what each transaction removed, until one removes nothing or another process is cleaning."""
+    if days is None:
+        return
+    while True:
+        with session_scope(sessions) as session:
+            removed = remove(session, timedelta(days=days)) if retention.take_turn(session) else None
+        if not removed:
+            return
+        yield removed
 
 
 if __name__ == "__main__":

@@ -1,26 +1,36 @@
 """Teams, their limits and their keys, for the operator: ``python -m api.admin team create NAME``.
 
-Needs the service's settings.
+Needs the service's settings. Changes are in the team's audit log.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import typer
 from pydantic import ByteSize, TypeAdapter, ValidationError
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import IntegrityError, OperationalError
+from sqlalchemy.orm import Session
 
-from api.admin.keys import app as key_commands
-from api.admin.store import TeamName, find_team_or_refuse, refused, store
+from api.errors import ApiError
 from api.services import keys
+from axformer.errors import reason_of
 from axformer.wire.scopes import Scope
 from store.repositories.audit import Operator, note
-from store.repositories.teams import TeamLimits, Use, create_team, limits_of, list_teams, set_limits, use_of
-from store.tables.teams import Team
+from store.repositories.keys import find_key, list_keys
+from store.repositories.teams import TeamLimits, Use, create_team, find_team, limits_of, list_teams, set_limits, use_of
+from store.session import make_engine, make_sessions, session_scope
+from store.settings import Settings
+from store.tables.teams import ApiKey, Team
 
 app = typer.Typer(no_args_is_help=True, help="Teams and keys of the AxFormer service.", pretty_exceptions_enable=False)
 team_app = typer.Typer(no_args_is_help=True, help="Teams.")
 app.add_typer(team_app, name="team")
-app.add_typer(key_commands, name="key")
+key_app = typer.Typer(no_args_is_help=True, help="Keys of teams.")
+app.add_typer(key_app, name="key")
+
+TeamName = Annotated[str, typer.Argument(help="The team's name.")]
 
 _NO_LIMIT = "none"
 _HOW = f"'{_NO_LIMIT}' takes the limit away."
@@ -57,7 +67,7 @@ def limit(
         )
         set_limits(session, found.id, new)
         note(session, Operator(found.id), "team.limit", found.id)
-        typer.echo(_shown(found, use_of(session, found.id), new))
+        typer.echo(_team_line(found, use_of(session, found.id), new))
 
 
 @team_app.command("show")
@@ -66,7 +76,7 @@ def show(team: Annotated[str | None, typer.Argument(help="The team's name; all t
     with store() as session:
         teams = list_teams(session) if team is None else [find_team_or_refuse(session, team)]
         for one in teams:
-            typer.echo(_shown(one, use_of(session, one.id), limits_of(session, one.id)))
+            typer.echo(_team_line(one, use_of(session, one.id), limits_of(session, one.id)))
 
 
 def _count(option: str, text: str) -> int | None:
@@ -86,12 +96,106 @@ def _bytes(option: str, text: str) -> int | None:
         raise refused(f"{option}={text} is not a limit; give bytes, as in 20GB or 512MiB, or {_NO_LIMIT}") from None
 
 
-def _shown(team: Team, use: Use, limits: TeamLimits) -> str:
+def _team_line(team: Team, use: Use, limits: TeamLimits) -> str:
     figures = [
         f"{name} {used}, no limit" if most is None else f"{name} {used} of {most}"
         for (name, used), most in zip(vars(use).items(), vars(limits).values(), strict=True)
     ]
     return f"{team.name} ({team.id}): {'; '.join(figures)}"
+
+
+@contextmanager
+def store() -> Iterator[Session]:
+    """Open a session on the database of the settings; any error becomes a one-line message."""
+    try:
+        engine = make_engine(Settings.from_environment())
+    except ValidationError as error:
+        raise refused("; ".join(f"{item['loc'][0]}: {reason_of(item)}" for item in error.errors())) from None
+    try:
+        with session_scope(make_sessions(engine)) as session:
+            yield session
+    except OperationalError as error:
+        raise refused(f"the database does not answer: {' '.join(str(error.orig).split())}") from None
+    except ApiError as error:
+        raise refused(error.detail) from None
+    finally:
+        engine.dispose()
+
+
+def find_team_or_refuse(session: Session, team: str) -> Team:
+    """The team of this name."""
+    found = find_team(session, team)
+    if found is None:
+        raise refused(f"there is no team '{team}'; team create {team} makes it")
+    return found
+
+
+def refused(message: str) -> typer.Exit:
+    """The exit of a command that failed, with its message."""
+    typer.echo(message, err=True)
+    return typer.Exit(2)
+
+
+KeyId = Annotated[str, typer.Argument(help="The key's id, which is the part between the two underscores.")]
+KeyName = Annotated[str, typer.Option(help="What the key is for, as a reminder.")]
+KeyScope = Annotated[Scope, typer.Option(help="What it may do; each includes the one before it.")]
+Days = Annotated[float | None, typer.Option(min=0, help="Days after which it is refused; never without this.")]
+Hours = Annotated[
+    float | None, typer.Option(min=0, help="Hours for which the old key stays valid; a day without this.")
+]
+EvenLast = Annotated[bool, typer.Option("--even-last", help="Also where the team then has no key for admins.")]
+_PAGE = 1000
+"""Most keys that are shown; only a program creates more of them."""
+
+
+@key_app.command("create")
+def create_key(
+    team: TeamName, name: KeyName = "made by api.admin", scope: KeyScope = Scope.WRITE, days: Days = None
+) -> None:
+    """Create another key for a team; it is shown once."""
+    with store() as session:
+        actor = Operator(find_team_or_refuse(session, team).id)
+        expires_at = None if days is None else datetime.now(UTC) + timedelta(days=days)
+        text = keys.create(session, actor, name, scope, expires_at).text
+    typer.echo(text)
+
+
+@key_app.command("list")
+def list_of_team(team: TeamName) -> None:
+    """Show a team's keys, the newest first."""
+    with store() as session:
+        found = list_keys(session, find_team_or_refuse(session, team).id, limit=_PAGE)
+        for key in found.items:
+            typer.echo(_key_line(key))
+
+
+@key_app.command("rotate")
+def rotate(key: KeyId, hours: Hours = None) -> None:
+    """Replace a key by a new one, which is shown once; the old one stays valid for a while."""
+    with store() as session:
+        text = keys.replace(session, Settings.from_environment(), _owner(session, key), key, hours).new.text
+    typer.echo(text)
+
+
+@key_app.command("revoke")
+def revoke(key: KeyId, even_last: EvenLast = False) -> None:
+    """Revoke a key at once."""
+    with store() as session:
+        keys.revoke(session, _owner(session, key), key, even_last=even_last)
+    typer.echo(f"revoked {key}")
+
+
+def _owner(session: Session, key_id: str) -> Operator:
+    found = find_key(session, key_id)
+    if found is None:
+        raise refused(f"there is no key with the id '{key_id}'; key list TEAM shows those there are")
+    return Operator(found.team_id)
+
+
+def _key_line(key: ApiKey) -> str:
+    times = {"expires": key.expires_at, "last used": key.last_used_at, "revoked": key.revoked_at}
+    said = [f"{what} {when:%Y-%m-%d %H:%M}" for what, when in times.items() if when is not None]
+    return f"{key.id} {key.scope} '{key.name}': {', '.join(said) or 'never used'}"
 
 
 if __name__ == "__main__":

@@ -58,8 +58,17 @@ SECURITY_HEADERS = {
 }
 
 
-class SecurityHeadersMiddleware:
-    """Add the headers, by which a browser does no more with an answer than show or save it, unless the route has set them."""
+_RATE = "rate_limit_headers"
+
+
+def tell_rate(scope: Scope, headers: Mapping[str, str]) -> None:
+    """Add these headers to the answer to the request of this scope."""
+    scope[_RATE] = headers
+
+
+class AnswerHeadersMiddleware:
+    """Add what a browser may do with an answer, which is to show or save it, unless the route says otherwise, and the headers
+    that the request's key was counted with, so that programs slow down before they are refused."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -72,31 +81,7 @@ class SecurityHeadersMiddleware:
                 headers = MutableHeaders(scope=message)
                 for name, value in SECURITY_HEADERS.items():
                     headers.setdefault(name, value)
-            await send(message)
-
-        await self._app(scope, receive, send_with_headers)
-
-
-_PLACE = "rate_limit_headers"
-
-
-def tell_rate(scope: Scope, headers: Mapping[str, str]) -> None:
-    """Add these headers to the answer to the request of this scope."""
-    scope[_PLACE] = headers
-
-
-class RateLimitHeadersMiddleware:
-    """Add the headers that the request's key was counted with, so that programs slow down before they are refused."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one connection."""
-
-        async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start" and _PLACE in scope:
-                MutableHeaders(scope=message).update(scope[_PLACE])
+                headers.update(scope.get(_RATE, {}))
             await send(message)
 
         await self._app(scope, receive, send_with_headers)

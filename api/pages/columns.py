@@ -7,7 +7,7 @@ attack. For a Parquet file, people type the names themselves.
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from axformer.data.columns import USUAL_NAMES
@@ -44,10 +44,6 @@ class Preview:
     """The column for each role, as far as one was found."""
     rows: Sequence[Sequence[str]]
     """A few rows, in the order of the columns."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """The preview as JSON for a script."""
-        return asdict(self)
 
 
 def preview(filename: str, head: bytes) -> Preview | None:

@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.responses import HTMLResponse
 
-from api.errors import NotFoundError
+from api.errors import NoSuchObjectError
 from api.pages import formats
 from api.pages.session import Seal
 from axformer import __version__
@@ -50,10 +50,10 @@ class StaticFiles:
         """A file with its media type.
 
         Raises:
-            NotFoundError: there is none of this name, or another version is served.
+            NoSuchObjectError: there is none of this name, or another version is served.
         """
         if digest != self.digest or name not in self.files:
-            raise NotFoundError(f"there is no file '{name}' in version '{digest}'; load the page again")
+            raise NoSuchObjectError(f"there is no file '{name}' in version '{digest}'; load the page again")
         return self.files[name], _MEDIA_TYPES[name[name.rindex(".") :]]
 
 

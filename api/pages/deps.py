@@ -1,6 +1,6 @@
 """Dependencies of page endpoints: the visitor, and the fields of a form from one of our own pages."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -9,7 +9,7 @@ from fastapi import Depends, Request
 from starlette.datastructures import FormData
 
 from api.deps import ResourcesDep
-from api.errors import ForbiddenError, UnauthorizedError
+from api.errors import NotPermittedError, NoValidKeyError
 from api.pages.context import Pages
 from api.pages.session import FORM_COOKIE, FORM_FIELD, FORM_HEADER, SESSION_COOKIE
 from api.resources import Resources
@@ -54,13 +54,13 @@ def visitor(request: Request, resources: ResourcesDep, pages: PagesDep) -> Visit
     """The caller that the request's cookie belongs to, read in a session of its own, as ``api.deps.caller``.
 
     Raises:
-        UnauthorizedError: nobody is signed in, or the key is no longer valid.
-        TooManyRequestsError: the key has made too many requests.
+        NoValidKeyError: nobody is signed in, or the key is no longer valid.
+        LimitReachedError: the key has made too many requests.
     """
     cookie = request.cookies.get(SESSION_COOKIE, "")
     key = pages.seal.opened(cookie)
     if key is None:
-        raise UnauthorizedError("nobody is signed in, or no longer; sign in with a key of your team")
+        raise NoValidKeyError("nobody is signed in, or no longer; sign in with a key of your team")
     caller = access.sign_in(resources, key, address_of(request))
     access.count_request(resources, caller)
     return Visitor(caller, pages.seal.form_token(cookie))
@@ -80,35 +80,25 @@ def still_valid(resources: Resources, visitor: Visitor) -> bool:
 VisitorDep = Annotated[Visitor, Depends(visitor)]
 
 
-def writer(visitor: VisitorDep) -> Visitor:
-    """A visitor who may change the team's jobs and files.
+def _with_scope(scope: Scope) -> Callable[[Visitor], Visitor]:
+    """A dependency: the visitor, whose key must have this scope, or NotPermittedError is raised."""
 
-    Raises:
-        ForbiddenError: the key's scope does not allow it.
-    """
-    access.check_scope(visitor.caller, Scope.WRITE)
-    return visitor
+    def checked(visitor: VisitorDep) -> Visitor:
+        access.check_scope(visitor.caller, scope)
+        return visitor
 
-
-def admin(visitor: VisitorDep) -> Visitor:
-    """A visitor who may manage keys.
-
-    Raises:
-        ForbiddenError: the key's scope does not allow it.
-    """
-    access.check_scope(visitor.caller, Scope.ADMIN)
-    return visitor
+    return checked
 
 
-WriterDep = Annotated[Visitor, Depends(writer)]
-AdminDep = Annotated[Visitor, Depends(admin)]
+WriterDep = Annotated[Visitor, Depends(_with_scope(Scope.WRITE))]
+AdminDep = Annotated[Visitor, Depends(_with_scope(Scope.ADMIN))]
 
 
 async def form(request: Request, pages: PagesDep, _: VisitorDep) -> FormData:
     """The fields of a form that a signed-in visitor sent from one of our pages.
 
     Raises:
-        ForbiddenError: the form is from elsewhere.
+        NotPermittedError: the form is from elsewhere.
     """
     return await own_form(request, pages, SESSION_COOKIE)
 
@@ -134,7 +124,7 @@ def own_script(request: Request, pages: PagesDep, _: VisitorDep) -> None:
     """Check that a request without a form was sent by a script of one of our pages.
 
     Raises:
-        ForbiddenError: it was not.
+        NotPermittedError: it was not.
     """
     check_origin(request.headers)
     check_token(pages, request, request.headers.get(FORM_HEADER, ""), SESSION_COOKIE)
@@ -144,7 +134,7 @@ def check_token(pages: Pages, request: Request, token: str, cookie: str) -> None
     """Check that the token was issued to the browser that sends it."""
     held = request.cookies.get(cookie, "")
     if not held or not pages.seal.is_form_token(token, held):
-        raise ForbiddenError(
+        raise NotPermittedError(
             "the form is too old or not from this service; go back, load the page again, and send it once more",
             code="form_token_invalid",
         )
@@ -157,11 +147,11 @@ def check_origin(headers: Mapping[str, str]) -> None:
     one that hides it.
 
     Raises:
-        ForbiddenError: the request comes from another origin, or does not name it.
+        NotPermittedError: the request comes from another origin, or does not name it.
     """
     origin = headers.get("origin", "")
     if headers.get("sec-fetch-site", "same-origin") != "same-origin" or urlsplit(origin).netloc != headers.get("host"):
-        raise ForbiddenError(
+        raise NotPermittedError(
             f"the form was sent from '{origin or 'an unnamed page'}', not from a page of this service; open the page "
             "here and send it again",
             code="foreign_origin",

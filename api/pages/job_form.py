@@ -2,12 +2,12 @@
 
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, get_args
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from starlette.datastructures import FormData
 
 from api.errors import ApiError
@@ -17,6 +17,8 @@ from axformer.data.columns import Columns
 from axformer.errors import ConfigError, reason_of
 from axformer.forms.kinds import COMPACT
 from axformer.intake.names import KNOWN_NAMES
+from axformer.wire.analyses import PARTS, AnalysisCreate
+from axformer.wire.analysis import ReportName
 from axformer.wire.devices import Device
 from axformer.wire.finetuning import FinetuneSettings
 from axformer.wire.heads import parse_head
@@ -55,6 +57,8 @@ INPUT_CHOICES: Mapping[str, Any] = {
 """What the forms for jobs and analyses offer for their inputs."""
 SEPARATORS = re.compile(r"[\s,]+")
 
+B = TypeVar("B", bound=BaseModel)
+
 
 @dataclass
 class JobForm:
@@ -92,10 +96,14 @@ class JobForm:
     def body(self) -> JobCreate | None:
         """The request body; None if a field is invalid, in which case there are errors."""
         try:
-            return JobCreate.model_validate(self._as_posted())
+            return self._valid(JobCreate, self._as_posted())
         except ConfigError as error:
             self.errors.append(("head", str(error)))
             return None
+
+    def _valid(self, kind: type[B], body: dict[str, Any]) -> B | None:
+        try:
+            return kind.model_validate(body)
         except ValidationError as error:
             for item in error.errors():
                 self.errors.append((field_of(item["loc"]), f"{words_of(item['loc'])}: {reason_of(item)}"))
@@ -109,23 +117,24 @@ class JobForm:
             path = (one.pointer or "").removeprefix("#/").split("/")
             self.errors.append((field_of(path), one.detail))
 
-    def _as_posted(self) -> dict[str, Any]:
-        plain = {name: self.value(name) for name in ("name", "device", "priority") if self.value(name)}
-        plain |= self._wish()
-        body: dict[str, Any] = plain | {"name": self.value("name")}
-        if "priority" in plain:
-            body["priority"] = number_of(plain["priority"])
+    def _inputs(self, parts: Sequence[str], numbers: Sequence[str]) -> dict[str, Any]:
+        """What every form asks for: the name, where the job runs, and what it reads."""
+        body: dict[str, Any] = {"name": self.value("name"), "labels": labels_of(self.value("labels"))}
+        body |= {name: self.value(name) for name in ("device", "hub_token") if self.value(name)}
+        body |= {name: number_of(self.value(name)) for name in numbers if self.value(name)}
         columns = {role: self.value(COLUMN + role) for role in Columns.model_fields if self.value(COLUMN + role)}
-        for name in REFERENCES:
-            if self.value(name) or name in ("checkpoint", "validation"):
-                body[name] = {"uri": self.value(name)}
-                if columns and name != "checkpoint":
-                    body[name]["columns"] = columns
+        for part in parts:
+            if self.value(part) or part in ("checkpoint", "validation"):
+                body[part] = {"uri": self.value(part)}
+                if columns and part not in ("checkpoint", "against"):
+                    body[part]["columns"] = columns
+        return body
+
+    def _as_posted(self) -> dict[str, Any]:
+        body = self._inputs(REFERENCES, ("priority",)) | self._wish()
         body["config"] = {name: self._knob(name) for name in KNOBS if self.value(KNOB + name)}
         if self.forms:
             body["forms"] = list(self.forms)
-        if self.value("hub_token"):  # the one field that a page never shows again
-            body["hub_token"] = self.value("hub_token")
         if self.value("head"):
             body["head"] = parse_head(self.value("head")).model_dump(mode="json")
         settings = {name: self.value(FINETUNE + name) for name in FinetuneSettings.model_fields}
@@ -133,7 +142,6 @@ class JobForm:
             body["finetune"] = {name: value for name, value in settings.items() if value}
         if self.value(f"{WEBHOOK}url"):
             body["webhook"] = {"url": self.value(f"{WEBHOOK}url"), "events": list(self.events or ())}
-        body["labels"] = labels_of(self.value("labels"))
         return body
 
     def _wish(self) -> dict[str, str]:
@@ -191,3 +199,25 @@ def demo_form(settings: Settings) -> JobForm | None:
         return None
     values = {name: f"file://{folder / part}" for name, part in _PARTS.items()}
     return JobForm(values | {"name": "demo: movie reviews", "goal": "within-points", "goal.within-points": "4"})
+
+
+ALL: tuple[str, ...] = get_args(ReportName)
+
+
+@dataclass
+class AnalysisForm(JobForm):
+    """A form as it was filled in."""
+
+    reports: tuple[str, ...] = ()
+    """Ticked reports; none stands for all that the inputs allow."""
+
+    @classmethod
+    def read(cls, sent: FormData) -> "AnalysisForm":
+        """The form as it was sent."""
+        values = {name: str(value).strip() for name, value in sent.items()}
+        return cls(values, nonce=values.get(NONCE_FIELD, ""), reports=tuple(map(str, sent.getlist("reports"))))
+
+    def asked(self) -> AnalysisCreate | None:
+        """The request body; None if a field is invalid, in which case there are errors."""
+        reports = {"reports": list(self.reports)} if self.reports else {}
+        return self._valid(AnalysisCreate, self._inputs(PARTS, ("rows", "max_length", "priority")) | reports)

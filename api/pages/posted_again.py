@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from api.pages.analysis_form import AnalysisForm
-from api.pages.job_form import COLUMN, FINETUNE, GOAL, KNOB, LISTS, SEPARATORS, JobForm
+from api.pages.job_form import COLUMN, FINETUNE, GOAL, KNOB, LISTS, SEPARATORS, AnalysisForm, JobForm
 from axformer.config import KNOBS, Preset, changed_knobs
 from axformer.forms.kinds import COMPACT
 from axformer.wire.base import NAME_LENGTH

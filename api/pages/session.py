@@ -17,6 +17,8 @@ from starlette.responses import Response
 from store.settings import Settings
 from store.signing import SigningKey
 
+SIGN_IN = "/sign-in"
+"""Where the page to sign in is."""
 SESSION_COOKIE = "axformer_session"
 FORM_COOKIE = "axformer_form"
 """Cookie of a visitor who has not signed in; the token in the form to sign in is bound to it."""

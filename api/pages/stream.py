@@ -17,7 +17,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
-from api.errors import NotFoundError
+from api.errors import NoSuchObjectError
 from api.resources import Resources
 
 _RECONNECT_MS = 2000  # what browsers wait before they connect again
@@ -38,7 +38,7 @@ class PageState:
 Wait = Callable[[], Awaitable[None]]
 """Ends when it is time for the next look."""
 Looker = Callable[[], PageState | None]
-"""Looks, in a thread; None if the visitor may no longer see the page, which NotFoundError says too."""
+"""Looks, in a thread; None if the visitor may no longer see the page, which NoSuchObjectError says too."""
 
 
 def at_intervals(resources: Resources) -> Wait:
@@ -77,7 +77,7 @@ async def _stream(resources: Resources, look: Looker, wait: Wait) -> AsyncIterat
                 yield format_sse_event(data_str="{}", event="end")
                 return
             await wait()
-        except NotFoundError:  # deleted while its page is open
+        except NoSuchObjectError:  # deleted while its page is open
             yield format_sse_event(data_str="{}", event="gone")
             return
         except (OperationalError, InterfaceError, PoolTimeoutError) as error:

@@ -11,7 +11,7 @@ from api.openapi import answers
 from api.routes.posted import IdempotencyKey, answer_of_posting
 from api.services import handovers, jobs, posting, queue, steering
 from api.services.artifacts import discard
-from api.views.jobs import bulk_read, job_read, jobs_page
+from api.views.jobs import job_read, jobs_page
 from axformer.wire.base import PageRead
 from axformer.wire.bulk import BulkCancel, BulkRead
 from axformer.wire.handovers import DeliverTo
@@ -69,14 +69,7 @@ def list_jobs(
 ) -> Response:
     """List your team's jobs."""
     page = jobs.list_jobs(
-        session,
-        caller.team_id,
-        limit=limit.page,
-        after=after,
-        states=state,
-        kinds=kind,
-        labels=label,
-        outcome=outcome,
+        session, caller.team_id, limit=limit.page, after=after, states=state, kinds=kind, labels=label, outcome=outcome
     )
     return as_json(jobs_page(page))
 
@@ -86,8 +79,7 @@ def list_jobs(
 )
 def cancel_jobs(body: BulkCancel, caller: WriterDep, session: SessionDep) -> BulkRead:
     """Cancel many jobs, selected by id, labels or state. The answer reports each job separately."""
-    outcome = steering.cancel_many(session, caller, body)
-    return bulk_read(outcome)
+    return steering.cancel_many(session, caller, body)
 
 
 @router.get(

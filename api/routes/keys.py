@@ -8,7 +8,7 @@ from api.deps import AdminDep, CallerDep, ReadingDep, SessionDep, SettingsDep
 from api.http.paging import MOST_NUMBER, LimitDep
 from api.openapi import answers
 from api.services import keys
-from api.views.keys import audit_page, key_created, key_read, key_rotated, keys_page
+from api.views.rows import audit_page, key_created, key_read, key_rotated, keys_page
 from axformer.wire.base import PageRead
 from axformer.wire.keys import AuditRead, KeyCreate, KeyCreated, KeyRead, KeyRotate, KeyRotated, MeRead, TeamRead
 from axformer.wire.scopes import Scope

@@ -62,12 +62,6 @@ def export_point(
     summary="Get the plan of a model on the path",
     responses=answers(200, "The plan, as `plan.json` of a result has it.", "plan", 401, 404, 422),
 )
-def get_plan(
-    job_id: str,
-    seq: Seq,
-    caller: CallerDep,
-    session: ReadingDep,
-    storage: StorageDep,
-) -> PlanFile:
+def get_plan(job_id: str, seq: Seq, caller: CallerDep, session: ReadingDep, storage: StorageDep) -> PlanFile:
     """Get the plan of any model on the path: `axformer apply plan.json CHECKPOINT` writes the model without another pass."""
     return paths.plan_at(session, storage, caller.team_id, job_id, seq)

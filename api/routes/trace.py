@@ -11,7 +11,7 @@ from api.http.downloads import attachment
 from api.http.paging import MOST_NUMBER, LimitDep
 from api.openapi import answers
 from api.resources import Resources
-from api.services import jobs, traces
+from api.services import jobs, trace_formats
 from api.services.trace_formats import CSV, JSON, NDJSON, PARQUET, SUFFIXES, WRITERS
 from api.views.rows import trials_page
 from axformer.plan.trial import Trial
@@ -64,11 +64,8 @@ def whole_trace(
     limit: int | None = None,
 ) -> StreamingResponse:
     """The trials of a job above ``after``, at most ``limit`` of them, as a file of one of ``WRITERS``."""
-    trials = traces.stream(
-        *(resources.reading_sessions, caller, job_id),
-        after=after,
-        limit=limit,
-        chunk=resources.settings.trace_chunk,
+    trials = trace_formats.stream(
+        *(resources.reading_sessions, caller, job_id), after=after, limit=limit, chunk=resources.settings.trace_chunk
     )
     headers = _VARY | {"Content-Disposition": attachment(f"{job_id}-trace.{SUFFIXES[media_type]}")}
     return StreamingResponse(WRITERS[media_type](trials), media_type=media_type, headers=headers)

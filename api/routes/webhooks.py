@@ -12,7 +12,7 @@ from api.views.rows import deliveries_page, delivery_read, secret_created, secre
 from axformer.wire.base import PageRead
 from axformer.wire.webhooks import DeliveryRead, WebhookSecretCreated, WebhookSecretList
 from store.repositories.audit import note
-from store.repositories.deliveries import deliveries_after
+from store.repositories.deliveries import deliveries_after, valid_secrets
 
 router = APIRouter(tags=["webhooks"])
 
@@ -39,7 +39,7 @@ def post_secret(caller: AdminDep, session: SessionDep, settings: SettingsDep) ->
 )
 def list_secrets(caller: CallerDep, session: SessionDep) -> WebhookSecretList:
     """List your team's secrets, the newest first."""
-    return WebhookSecretList(data=[secret_read(row) for row in webhooks.list_secrets(session, caller.team_id)])
+    return WebhookSecretList(data=[secret_read(row) for row in valid_secrets(session, caller.team_id)])
 
 
 @router.delete(

@@ -3,7 +3,7 @@ seems to belong to."""
 
 from dataclasses import replace
 
-from api.errors import ApiError, ForbiddenError, TooManyRequestsError, UnauthorizedError
+from api.errors import ApiError, LimitReachedError, NotPermittedError, NoValidKeyError
 from api.rate_limits import Rate
 from api.resources import Resources
 from axformer.wire.scopes import Scope
@@ -25,8 +25,8 @@ def sign_in(resources: Resources, key: str | None, address: str | None) -> Calle
     """The caller that a key belongs to, read in a separate session, so that no stream or upload keeps one open.
 
     Raises:
-        UnauthorizedError: there is no key, or it is not valid.
-        TooManyRequestsError: this address has sent too many invalid keys.
+        NoValidKeyError: there is no key, or it is not valid.
+        LimitReachedError: this address has sent too many invalid keys.
     """
     if key is None:
         raise _refused(resources, _NO_KEY, _CHALLENGE, address)
@@ -44,7 +44,7 @@ def count_request(resources: Resources, caller: Caller) -> Rate | None:
     """Count a request of a valid key; None if it is not counted.
 
     Raises:
-        TooManyRequestsError: the key has made too many in a short time.
+        LimitReachedError: the key has made too many in a short time.
     """
     rate = resources.rate_limits.count("key", caller.key_id, resources.settings.rate.requests)
     if rate is not None and rate.is_exceeded:
@@ -56,7 +56,7 @@ def check_scope(caller: Caller, demanded: Scope) -> None:
     """Check that a key has the scope that a route demands.
 
     Raises:
-        ForbiddenError: its scope does not include the one that is demanded.
+        NotPermittedError: its scope does not include the one that is demanded.
     """
     if caller.scope.includes(demanded):
         return
@@ -65,19 +65,19 @@ def check_scope(caller: Caller, demanded: Scope) -> None:
         "ask an admin of your team for another"
     )
     challenge = f'{_CHALLENGE}, error="insufficient_scope", scope="{demanded}"'
-    raise ForbiddenError(detail, code="insufficient_scope", headers={"WWW-Authenticate": challenge})
+    raise NotPermittedError(detail, code="insufficient_scope", headers={"WWW-Authenticate": challenge})
 
 
 def _refused(resources: Resources, detail: str, challenge: str, address: str | None) -> ApiError:
     rate = resources.rate_limits.count("address", address or "unknown", resources.settings.rate.refusals)
     if rate is not None and rate.is_exceeded:
         return _too_many(rate, f"more than {rate.limit} requests without a valid key came from {address}")
-    return UnauthorizedError(detail, headers={"WWW-Authenticate": challenge})
+    return NoValidKeyError(detail, headers={"WWW-Authenticate": challenge})
 
 
-def _too_many(rate: Rate, what: str) -> TooManyRequestsError:
+def _too_many(rate: Rate, what: str) -> LimitReachedError:
     detail = f"{what} within {rate.window_seconds} s; wait {rate.left_seconds} s, and ask less often"
     headers = rate.headers | {"Retry-After": str(rate.left_seconds)}
-    return TooManyRequestsError(
+    return LimitReachedError(
         detail, code="rate_limited", headers=headers, figures={"used": rate.used, "limit": rate.limit}
     )

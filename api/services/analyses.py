@@ -6,7 +6,7 @@ from sqlalchemy.orm import Session
 
 from api.errors import FieldError, InvalidInputError, Refusals
 from api.services import posting
-from api.services.references import check_reference
+from api.services.posting import check_reference
 from api.services.webhooks import check_webhook
 from axformer.wire.analyses import AnalysisCreate, AnalysisRun
 from axformer.wire.kinds import JobKind
@@ -26,8 +26,8 @@ def submit(session: Session, settings: Settings, team_id: str, body: AnalysisCre
     Raises:
         InvalidInputError: a reference or the webhook cannot be used, a report lacks an input, or the key came with another
             body before.
-        TooManyRequestsError: the team has as many queued jobs as it may have.
-        ConflictError: the team stores as many bytes as it may store.
+        LimitReachedError: the team has as many queued jobs as it may have.
+        WrongStateError: the team stores as many bytes as it may store.
     """
     asked = f"analysis {body.model_dump_json(exclude_defaults=True)}"
     new = _job(settings, team_id, body)

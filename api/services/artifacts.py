@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import structlog
 from sqlalchemy.orm import Session
 
-from api.errors import NotFoundError
+from api.errors import NoSuchObjectError
 from api.http.downloads import Download
 from api.services import jobs
 from store.errors import StorageError, StoreError
@@ -19,7 +19,7 @@ def list_artifacts(session: Session, team_id: str, job_id: str) -> Sequence[Arti
     """All files of the team's job, by name.
 
     Raises:
-        NotFoundError: the team has no such job.
+        NoSuchObjectError: the team has no such job.
     """
     return repository.list_artifacts(session, jobs.find(session, team_id, job_id).id)
 
@@ -30,19 +30,19 @@ def download(
     """One file, ready to be read; with ``address_seconds``, from the storage itself too, where it has addresses.
 
     Raises:
-        NotFoundError: the team has no such job, or the job no such file.
+        NoSuchObjectError: the team has no such job, or the job no such file.
     """
     job = jobs.find(session, team_id, job_id)
     artifact = repository.find_artifact(session, job.id, name) if name.isprintable() else None
     if artifact is None:
         reason = _without(job)
-        raise NotFoundError(f"'{name}' is not there: job {job_id} {reason}", code="artifact_not_found")
+        raise NoSuchObjectError(f"'{name}' is not there: job {job_id} {reason}", code="artifact_not_found")
 
     def read(start: int, stop: int) -> Iterator[bytes]:
         try:
             return storage.read(job_folder(job.id), artifact.sha256, start=start, stop=stop)
         except StorageError as error:
-            raise NotFoundError(f"'{name}' of job {job_id} is lost: {error}", code="content_missing") from None
+            raise NoSuchObjectError(f"'{name}' of job {job_id} is lost: {error}", code="content_missing") from None
 
     address = None
     if address_seconds is not None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from api.errors import ConflictError, NotFoundError
+from api.errors import NoSuchObjectError, WrongStateError
 from api.services import jobs, posting
 from api.services.quotas import check_queued
 from axformer.forms.kinds import COMPACT, KINDS
@@ -29,11 +29,11 @@ def submit(
     """Queue the export of a model, or find the one that a request with the same idempotency key created.
 
     Raises:
-        NotFoundError: the team has no such job, or its trial ``seq`` made no model.
-        ConflictError: the job has not succeeded, does not say what it worked on, or named an upload that is gone; or there is
+        NoSuchObjectError: the team has no such job, or its trial ``seq`` made no model.
+        WrongStateError: the job has not succeeded, does not say what it worked on, or named an upload that is gone; or there is
             no room for results.
         InvalidInputError: the key came with another body before, or the hub token cannot be used.
-        TooManyRequestsError: the team has as many queued jobs as it may have.
+        LimitReachedError: the team has as many queued jobs as it may have.
     """
     asked = f"{job_id} {seq} {body.model_dump_json(exclude_defaults=True)}"
     body_sha256 = hashlib.sha256(asked.encode()).digest()
@@ -43,7 +43,7 @@ def submit(
     source = jobs.find(session, team_id, job_id)
     if source.state is not JobState.SUCCEEDED:
         detail = f"{job_id} is {source.state}; only a job that has succeeded can be exported from"
-        raise ConflictError(detail, code="wrong_state")
+        raise WrongStateError(detail, code="wrong_state")
     last = next((trial for trial in standing_trials(session, job_id) if trial.seq == seq), None)
     if last is None:
         raise no_point(job_id, seq)
@@ -57,10 +57,10 @@ def submit(
     return created
 
 
-def no_point(job_id: str, seq: int) -> NotFoundError:
+def no_point(job_id: str, seq: int) -> NoSuchObjectError:
     """The error for a trial that led to no model."""
     detail = f"trial {seq} of job {job_id} was not accepted, so it made no model"
-    return NotFoundError(f"{detail}; GET /v1/jobs/{job_id}/path lists those that did", code="point_not_found")
+    return NoSuchObjectError(f"{detail}; GET /v1/jobs/{job_id}/path lists those that did", code="point_not_found")
 
 
 def _job(settings: Settings, source: Job, seq: int, body: ExportCreate, key: str | None, body_sha256: bytes) -> NewJob:
@@ -85,12 +85,12 @@ def _progress(source: Job, last: Trial) -> dict[str, Any]:
     """The progress of the pass at its trial ``last``, with the digests of its inputs.
 
     Raises:
-        ConflictError: the job has no digests, so an export could not check that its inputs are unchanged.
+        WrongStateError: the job has no digests, so an export could not check that its inputs are unchanged.
     """
     before = source.progress or {}
     if "inputs" not in before:
         detail = f"{source.id} does not say with which checkpoint and data it worked; its plan is still there"
-        raise ConflictError(f"{detail}: GET /v1/jobs/{source.id}/path/{last.seq}/plan", code="inputs_unknown")
+        raise WrongStateError(f"{detail}: GET /v1/jobs/{source.id}/path/{last.seq}/plan", code="inputs_unknown")
     now: dict[str, Any] = {"done": last.seq + 1, "known": last.seq + 1, "seconds": last.seconds, "seconds_left": 0.0}
     now |= {"min_loss": last.min_loss}
     # How fast its plan is estimated to be is known when the model is there.
@@ -103,4 +103,4 @@ def _check_uploads(session: Session, team_id: str, source: Job) -> None:
         uri = reference["uri"]
         if uri.startswith(UPLOAD_PREFIX) and hold_upload(session, uri.removeprefix(UPLOAD_PREFIX), team_id) is None:
             detail = f"the {part} of {source.id} was '{uri}', which has been deleted since; its plan is still there"
-            raise ConflictError(f"{detail}: GET /v1/jobs/{source.id}/path/SEQ/plan", code="upload_gone")
+            raise WrongStateError(f"{detail}: GET /v1/jobs/{source.id}/path/SEQ/plan", code="upload_gone")

@@ -3,7 +3,7 @@
 from sqlalchemy.exc import NoResultFound
 from sqlalchemy.orm import Session
 
-from api.errors import ConflictError, FieldError, InvalidInputError
+from api.errors import FieldError, InvalidInputError, WrongStateError
 from api.services import jobs
 from axformer.wire.handovers import DeliverTo
 from store.errors import ReferenceFormError
@@ -23,8 +23,8 @@ def deliver(session: Session, settings: Settings, actor: Actor, job_id: str, bod
     """Put the files of a job somewhere now, or when it has succeeded; replaces what was asked for before.
 
     Raises:
-        NotFoundError: the team has no such job.
-        ConflictError: it has ended without a result.
+        NoSuchObjectError: the team has no such job.
+        WrongStateError: it has ended without a result.
         InvalidInputError: the place or the token cannot be used.
     """
     _check_ends_well(jobs.find(session, actor.team_id, job_id))
@@ -40,16 +40,11 @@ def deliver(session: Session, settings: Settings, actor: Actor, job_id: str, bod
 
 def _check_ends_well(job: Job) -> None:
     if job.state in TERMINAL and job.state is not JobState.SUCCEEDED:
-        raise ConflictError(f"{job.id} is {job.state} and has no files; retry it first", code="wrong_state")
+        raise WrongStateError(f"{job.id} is {job.state} and has no files; retry it first", code="wrong_state")
 
 
 def locked_target(settings: Settings, body: DeliverTo, pointer: str) -> bytes:
     """The token as it may be stored, if files can be put at the place with it.
-
-    Args:
-        settings: of the service.
-        body: the place and the token.
-        pointer: to them in the request.
 
     Raises:
         InvalidInputError: the place or the token cannot be used.

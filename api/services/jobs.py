@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
-from api.errors import FieldError, InvalidInputError, NotFoundError
+from api.errors import FieldError, InvalidInputError, NoSuchObjectError
 from api.http.paging import parse_cursor, unknown_cursor
 from axformer.wire.kinds import JobKind
 from axformer.wire.states import JobOutcome
@@ -19,7 +19,7 @@ def find(session: Session, team_id: str, job_id: str) -> Job:
     """The team's job with this id.
 
     Raises:
-        NotFoundError: the team has none.
+        NoSuchObjectError: the team has none.
     """
     job = repository.find_job(session, job_id, team_id) if job_id.isprintable() else None
     if job is None:
@@ -27,9 +27,11 @@ def find(session: Session, team_id: str, job_id: str) -> Job:
     return job
 
 
-def no_job(job_id: str) -> NotFoundError:
+def no_job(job_id: str) -> NoSuchObjectError:
     """The error for a job that the team does not have."""
-    return NotFoundError(f"your team has no job '{job_id}'; GET /v1/jobs lists those there are", code="job_not_found")
+    return NoSuchObjectError(
+        f"your team has no job '{job_id}'; GET /v1/jobs lists those there are", code="job_not_found"
+    )
 
 
 def list_jobs(
@@ -58,15 +60,7 @@ def list_jobs(
     if len(wanted) < len(asked):  # no job has two values of one label
         return Page([], has_more=False)
     return repository.list_jobs(
-        session,
-        team_id,
-        limit=limit,
-        after=last,
-        states=states,
-        kinds=kinds,
-        labels=wanted,
-        text=text,
-        outcome=outcome,
+        session, team_id, limit=limit, after=last, states=states, kinds=kinds, labels=wanted, text=text, outcome=outcome
     )
 
 

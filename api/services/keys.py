@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy.orm import Session
 
-from api.errors import ConflictError, FieldError, InvalidInputError, NotFoundError
+from api.errors import FieldError, InvalidInputError, NoSuchObjectError, WrongStateError
 from axformer.wire.scopes import Scope
 from store.page import Page
 from store.repositories import keys as repository
@@ -68,11 +68,11 @@ def find(session: Session, team_id: str, key_id: str) -> ApiKey:
     """The team's key of this id.
 
     Raises:
-        NotFoundError: the team has none.
+        NoSuchObjectError: the team has none.
     """
     key = repository.find_key(session, key_id, team_id)
     if key is None:
-        raise NotFoundError(
+        raise NoSuchObjectError(
             f"your team has no key '{key_id}'; GET /v1/keys lists those there are", code="key_not_found"
         )
     return key
@@ -82,16 +82,16 @@ def replace(session: Session, settings: Settings, actor: Actor, key_id: str, gra
     """Create a key like this one, which stays valid for a while, so that programs can switch without a gap.
 
     Raises:
-        NotFoundError: the team has no such key.
-        ConflictError: it was replaced before, or is not valid any more.
+        NoSuchObjectError: the team has no such key.
+        WrongStateError: it was replaced before, or is not valid any more.
     """
     key = find(session, actor.team_id, key_id)
     is_valid = repository.lock_key(session, key)
     if key.replaced_by is not None:
         detail = f"key {key_id} was replaced by {key.replaced_by} already; rotate that one"
-        raise ConflictError(detail, code="key_replaced")
+        raise WrongStateError(detail, code="key_replaced")
     if not is_valid:
-        raise ConflictError(f"key {key_id} was revoked or has expired; make a new one", code="key_not_valid")
+        raise WrongStateError(f"key {key_id} was revoked or has expired; make a new one", code="key_not_valid")
     hours = settings.key_grace_hours if grace_hours is None else grace_hours
     made = repository.replace_key(session, key, timedelta(hours=hours))
     note(session, actor, "key.rotate", key_id)
@@ -102,8 +102,8 @@ def revoke(session: Session, actor: Actor, key_id: str, *, even_last: bool) -> N
     """Revoke a key at once. A key that is already revoked stays so.
 
     Raises:
-        NotFoundError: the team has no such key.
-        ConflictError: no admin would be left, and ``even_last`` does not say that this is meant.
+        NoSuchObjectError: the team has no such key.
+        WrongStateError: no admin would be left, and ``even_last`` does not say that this is meant.
     """
     key = find(session, actor.team_id, key_id)
     is_valid = repository.lock_key(session, key)
@@ -112,6 +112,6 @@ def revoke(session: Session, actor: Actor, key_id: str, *, even_last: bool) -> N
             f"key {key_id} is the last for admins that your team has, or the one that lasts longest; make another first, or "
             "say even_last=true: then only the operator of the service can make keys for your team"
         )
-        raise ConflictError(detail, code="last_admin_key")
+        raise WrongStateError(detail, code="last_admin_key")
     if repository.revoke_key(session, key_id):
         note(session, actor, "key.revoke", key_id)

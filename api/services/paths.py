@@ -2,7 +2,7 @@
 
 from sqlalchemy.orm import Session
 
-from api.errors import NotFoundError
+from api.errors import NoSuchObjectError
 from api.services import artifacts, jobs
 from api.services.exports import no_point
 from axformer.errors import PlanError
@@ -22,7 +22,7 @@ def path_of(session: Session, team_id: str, job_id: str) -> PathRead:
     """The path of the team's job; empty if it has not succeeded.
 
     Raises:
-        NotFoundError: the team has no such job.
+        NoSuchObjectError: the team has no such job.
     """
     points = points_of(jobs.find(session, team_id, job_id))
     return PathRead(kept=next((point.seq for point in points if point.kept), None), data=points)
@@ -41,8 +41,8 @@ def plan_at(session: Session, storage: Storage, team_id: str, job_id: str, seq: 
     """The plan of one model on the path of the team's job.
 
     Raises:
-        NotFoundError: the team has no such job, the job has not succeeded, its trial ``seq`` made no model, or what a worker
-            handed on as its plan is none.
+        NoSuchObjectError: the team has no such job, the job has not succeeded, its trial ``seq`` made no model, or what a
+            worker handed on as its plan is none.
     """
     job = jobs.find(session, team_id, job_id)
     kept = artifacts.download(session, storage, team_id, job_id, _PLAN)
@@ -53,7 +53,7 @@ def plan_at(session: Session, storage: Storage, team_id: str, job_id: str, seq: 
         file = parse_plan_file(b"".join(kept.read(0, kept.size)).decode())
         return file_at(file, Stop(trace, seq), _dimensions(job))
     except (PlanError, UnicodeDecodeError) as error:
-        raise NotFoundError(
+        raise NoSuchObjectError(
             f"the {_PLAN} of job {job_id} does not go with its trace: {error}; retrying does not help; post the job again",
             code="point_not_found",
         ) from None

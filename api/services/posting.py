@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from pydantic import SecretStr
 from sqlalchemy.orm import Session
@@ -10,13 +11,13 @@ from sqlalchemy.orm import Session
 from api.errors import FieldError, InvalidInputError, Refusals
 from api.services.handovers import locked_target
 from api.services.quotas import check_queued
-from api.services.references import check_reference, refused
 from api.services.webhooks import check_secret, check_webhook
 from axformer.errors import ConfigError
 from axformer.wire.analyses import AnalysisRun
 from axformer.wire.jobs import JobCreate
 from axformer.wire.run import Run, SettledRun
-from store.references import HUB_PREFIX, UPLOAD_PREFIX
+from store.errors import ReferenceFormError
+from store.references import HUB_PREFIX, UPLOAD_PREFIX, Scheme, parse_reference, shown
 from store.repositories.files import hold_upload
 from store.repositories.handovers import new_handover
 from store.repositories.jobs import Created, NewJob, create_job
@@ -30,8 +31,8 @@ def submit(session: Session, settings: Settings, team_id: str, body: JobCreate, 
 
     Raises:
         InvalidInputError: a reference, a knob or the webhook cannot be used, or the key came with another body before.
-        TooManyRequestsError: the team has as many queued jobs as it may have.
-        ConflictError: the team stores as many bytes as it may store.
+        LimitReachedError: the team has as many queued jobs as it may have.
+        WrongStateError: the team stores as many bytes as it may store.
     """
     # Without defaults, so that a field added later does not change the hash of an earlier body.
     body_sha256 = hashlib.sha256(body.model_dump_json(exclude_defaults=True).encode()).digest()
@@ -44,16 +45,13 @@ def queue_once(
     """Queue a job, or find the one that a request with the same idempotency key created.
 
     Args:
-        session: whose transaction it is.
         new: the job, without key and hash.
         uploads: the ids of the uploads that it names, each with its place in the body.
-        key: the idempotency key.
-        body_sha256: the hash of the body.
 
     Raises:
         InvalidInputError: the team has no such upload or no secret for the webhook, or the key came with another body before.
-        TooManyRequestsError: the team has as many queued jobs as it may have.
-        ConflictError: the team stores as many bytes as it may store.
+        LimitReachedError: the team has as many queued jobs as it may have.
+        WrongStateError: the team stores as many bytes as it may store.
     """
     created = create_job(
         session, replace(new, idempotency_key=key, body_sha256=body_sha256 if key is not None else None)
@@ -175,3 +173,35 @@ def check_upload(session: Session, team_id: str, pointer: str, upload_id: str) -
     """
     if hold_upload(session, upload_id, team_id) is None:
         raise refused(f"upload:{upload_id}", pointer, "is not an upload of your team; POST /v1/uploads makes one")
+
+
+def check_reference(uri: str, pointer: str, *, is_checkpoint: bool, settings: Settings) -> None:
+    """Refuse a reference that cannot work; ``pointer`` is its place in the body.
+
+    Raises:
+        InvalidInputError: unknown scheme, malformed, plain http, or a file outside of the opened roots or behind links in a
+            circle.
+    """
+    try:
+        reference = parse_reference(uri, is_checkpoint=is_checkpoint)
+    except ReferenceFormError as error:
+        raise _invalid(str(error), pointer) from None
+    if reference.scheme is Scheme.HTTP and not settings.fetch.plain_http:
+        raise refused(uri, pointer, "is not read over plain http; use an https:// address")
+    if reference.scheme is Scheme.FILE:
+        try:
+            resolved = Path(reference.path).resolve()
+        except (OSError, RuntimeError):
+            raise refused(uri, pointer, "has links that lead in a circle; check the path") from None
+        if not any(resolved.is_relative_to(root) for root in settings.file_roots):
+            opened = ", ".join(map(str, settings.file_roots)) or "none"
+            raise refused(uri, pointer, f"lies outside of the directories opened for file://, which are: {opened}")
+
+
+def refused(uri: str, pointer: str, why: str) -> InvalidInputError:
+    """The error for a reference; ``why`` goes on after "reference 'x'"."""
+    return _invalid(f"reference '{shown(uri)}' {why}", pointer)
+
+
+def _invalid(detail: str, pointer: str) -> InvalidInputError:
+    return InvalidInputError(detail, code="invalid_reference", errors=[FieldError(detail, pointer=pointer)])

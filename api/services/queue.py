@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from api.services.estimates import UNKNOWN, WaitingTime, can_take
 from api.services.queue_view import Living, QueueView
 from axformer.wire.devices import Device
-from axformer.wire.queue import AheadRead, WaitsFor
+from axformer.wire.queue import AheadRead, PlaceRead, WaitsFor, WorkersRead
 from store.repositories import queue as repository
 from store.repositories.keys import Caller
 from store.repositories.queue import Waiting
@@ -29,36 +29,12 @@ METHOD = (
 
 
 @dataclass(frozen=True)
-class Place:
-    """The place of a waiting job."""
-
-    position: int
-    """Position among the waiting jobs of all teams, from 1."""
-    ahead: Sequence[AheadRead]
-    """The team's own first, then the others', most jobs first."""
-    waits_for: WaitsFor
-    reason: str
-    estimate: WaitingTime
-
-
-@dataclass(frozen=True)
-class WorkerCount:
-    """The living workers of one kind."""
-
-    queue: str | None
-    """The queue they listen to; None, with the device ``any``, for workers that have not registered."""
-    device: Device
-    alive: int
-    busy: int
-
-
-@dataclass(frozen=True)
 class Queue:
     """The queue as a team sees it."""
 
     active: Sequence[tuple[Job, WaitingTime]]
     """The team's jobs that workers hold, each with when it ends."""
-    waiting: Sequence[tuple[Waiting, Place]]
+    waiting: Sequence[tuple[Waiting, PlaceRead]]
     """The team's waiting jobs, the next first, as many as were asked for."""
     queued_of_all_teams: int
     line: Sequence[bool]
@@ -66,7 +42,7 @@ class Queue:
     by_team: Sequence[AheadRead]
     """The same counted by team: the team's own first, then the others', most jobs first."""
     counts: Mapping[JobState, int]
-    workers: Sequence[WorkerCount]
+    workers: Sequence[WorkersRead]
     method: str
     as_of: datetime
 
@@ -87,7 +63,7 @@ def look(session: Session, view: QueueView, caller: Caller, most: int) -> Queue:
     )
 
 
-def place_of(view: QueueView, caller: Caller, job: Job) -> Place | None:
+def place_of(view: QueueView, caller: Caller, job: Job) -> PlaceRead | None:
     """The place of a queued job of the caller's team in this view.
 
     None if it did not wait for a worker, or was posted since.
@@ -123,11 +99,11 @@ class _Ahead:
         return teams
 
 
-def _waiting(view: QueueView, caller: Caller, most: int) -> list[tuple[Waiting, Place]]:
+def _waiting(view: QueueView, caller: Caller, most: int) -> list[tuple[Waiting, PlaceRead]]:
     """The first of the team's waiting jobs with their places, the next first."""
     ahead, team_id = _Ahead(caller), caller.team_id
     causes: dict[tuple[Device, bool], tuple[WaitsFor, str]] = {}
-    places: list[tuple[Waiting, Place]] = []
+    places: list[tuple[Waiting, PlaceRead]] = []
     for job in view.line:
         if job.team_id == team_id:
             kind = (job.device, job.held_back)
@@ -140,8 +116,16 @@ def _waiting(view: QueueView, caller: Caller, most: int) -> list[tuple[Waiting, 
     return places
 
 
-def _place(view: QueueView, job: Waiting, ahead: Sequence[AheadRead], cause: tuple[WaitsFor, str]) -> Place:
-    return Place(job.place, ahead, *cause, view.estimates.get(job.job_id, UNKNOWN))
+def _place(view: QueueView, job: Waiting, ahead: Sequence[AheadRead], cause: tuple[WaitsFor, str]) -> PlaceRead:
+    (waits_for, reason), estimate = cause, view.estimates.get(job.job_id, UNKNOWN)
+    return PlaceRead(
+        position=job.place,
+        ahead=list(ahead),
+        waits_for=waits_for,
+        reason=reason,
+        starts_in_seconds=estimate.starts,
+        ends_in_seconds=estimate.ends,
+    )
 
 
 def _cause(job: Waiting, workers: Sequence[Living]) -> tuple[WaitsFor, str]:
@@ -154,11 +138,11 @@ def _cause(job: Waiting, workers: Sequence[Living]) -> tuple[WaitsFor, str]:
     return WaitsFor.TURN, "the job starts when a worker is free and the jobs ahead have begun"
 
 
-def _worker_counts(view: QueueView) -> list[WorkerCount]:
+def _worker_counts(view: QueueView) -> list[WorkersRead]:
     kinds = [(worker.queue or "", worker.time.device, worker.is_idle) for worker in view.workers]
     alive, idle = Counter(kind[:2] for kind in kinds), Counter(kind[:2] for kind in kinds if kind[2])
     return [
-        WorkerCount(queue or None, device, count, count - idle[queue, device])
+        WorkersRead(queue=queue or None, device=device, alive=count, busy=count - idle[queue, device])
         for (queue, device), count in sorted(alive.items())
     ]
 

@@ -21,8 +21,7 @@ from store.repositories.queue import Waiting
 from store.repositories.workers import living_workers
 from store.session import Sessions, session_scope
 from store.settings import Settings
-from store.tables.jobs import Job
-from store.work import work_of
+from store.tables.jobs import Job, work_of
 
 
 @dataclass(frozen=True)
@@ -132,18 +131,13 @@ def _estimates(
     """When jobs start, if those ahead yield after a slice, and when they end, if none does."""
     # A job that a limit holds back starts when a job of its team ends, so it is left out of the line.
     free = [job for job in line if not job.held_back]
-    demands = [Demand(job.device, _seconds_of(job, typical.get(job.work))) for job in free]
+    demands = [
+        Demand(job.device, typical.get(job.work) if job.seconds_left is None else job.seconds_left) for job in free
+    ]
     slices = [Demand(demand.device, min(demand.seconds or slice_seconds, slice_seconds)) for demand in demands]
     starts = estimates([worker.slice for worker in workers], slices)
     ends = estimates([worker.time for worker in workers], demands)
     return {job.job_id: WaitingTime(start.starts, end.ends) for job, start, end in zip(free, starts, ends, strict=True)}
-
-
-def _seconds_of(job: Waiting, typical: float | None) -> float | None:
-    """Seconds of worker time that a waiting job needs."""
-    if job.seconds_left is not None:
-        return job.seconds_left
-    return typical
 
 
 def _slice_left(job: Job, slice_seconds: float, now: datetime) -> float:

@@ -2,7 +2,7 @@
 
 from sqlalchemy.orm import Session
 
-from api.errors import ConflictError, TooManyRequestsError
+from api.errors import LimitReachedError, WrongStateError
 from store.repositories.teams import limits_of, lock_limits, queued_jobs, stored_bytes
 
 QUEUED_CODE = "queued_limit"
@@ -15,15 +15,15 @@ def check_queued(session: Session, team_id: str) -> None:
     """Check a team's limit of queued jobs, including the one just added, and that there is room for their results.
 
     Raises:
-        TooManyRequestsError: the team has too many queued jobs.
-        ConflictError: there is no room for results.
+        LimitReachedError: the team has too many queued jobs.
+        WrongStateError: there is no room for results.
     """
     limits = limits_of(session, team_id)
     if limits.queued is not None:
         lock_limits(session, team_id)
         others = queued_jobs(session, team_id) - 1
         if others >= limits.queued:
-            raise TooManyRequestsError(
+            raise LimitReachedError(
                 f"your team has {others} queued jobs and may have {limits.queued}; wait until some have started, cancel "
                 "some, or ask the operator for a higher limit",
                 code=QUEUED_CODE,
@@ -40,7 +40,7 @@ def check_stored(session: Session, team_id: str, added: int) -> None:
     """Check a team's limit of stored bytes, including an upload that was just added.
 
     Raises:
-        ConflictError: the limit is exceeded.
+        WrongStateError: the limit is exceeded.
     """
     limit = limits_of(session, team_id).stored_bytes
     if limit is not None:
@@ -54,7 +54,7 @@ def room_for_upload(session: Session, team_id: str) -> int | None:
     """Bytes that a team may still store; None if there is no limit.
 
     Raises:
-        ConflictError: no room is left.
+        WrongStateError: no room is left.
     """
     limit = limits_of(session, team_id).stored_bytes
     if limit is None:
@@ -65,13 +65,13 @@ def room_for_upload(session: Session, team_id: str) -> int | None:
     return limit - used
 
 
-def no_room_for_upload(session: Session, team_id: str) -> ConflictError:
+def no_room_for_upload(session: Session, team_id: str) -> WrongStateError:
     """The error for an upload that is larger than the remaining room."""
     return _no_room(stored_bytes(session, team_id), limits_of(session, team_id).stored_bytes or 0)
 
 
-def _no_room(used: int, limit: int) -> ConflictError:
-    return ConflictError(
+def _no_room(used: int, limit: int) -> WrongStateError:
+    return WrongStateError(
         f"your team stores {used} bytes and may store {limit}; delete uploads and jobs that you no longer need, or ask the "
         "operator for a higher limit",
         code=STORED_CODE,

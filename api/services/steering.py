@@ -1,16 +1,15 @@
 """What teams may do with existing jobs: cancel, pause, resume, retry and delete them. Changes are recorded."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from sqlalchemy.exc import NoResultFound
 from sqlalchemy.orm import Session
 
-from api.errors import ConflictError
+from api.errors import WrongStateError
 from api.services.jobs import find, no_job
 from api.services.quotas import check_queued
-from axformer.wire.bulk import BULK_MOST, BulkCancel
+from axformer.wire.bulk import BULK_MOST, BulkCancel, BulkErrorRead, BulkItemRead, BulkRead
 from store.errors import IllegalTransitionError
 from store.repositories import steering as repository
 from store.repositories.audit import Actor, note
@@ -19,19 +18,7 @@ from store.states import TERMINAL, JobState
 from store.storage.storage import Storage, job_folder
 from store.tables.jobs import Job
 
-
-@dataclass(frozen=True)
-class BulkOutcome:
-    """The outcome of a bulk request."""
-
-    jobs: Sequence[tuple[Job, IllegalTransitionError | None]]
-    """Each job as it is now, with the reason if it was left unchanged."""
-    unknown: Sequence[str]
-    """Named ids that are not jobs of the team, or do not match the other filters."""
-    has_more: bool
-    """Whether more jobs match than are handled at a time."""
-
-
+_NOT_FOUND = "your team has no job '{}' that fits"
 _CANCELLABLE = [state for state in JobState if state not in TERMINAL | {JobState.CANCELLING}]
 
 
@@ -39,16 +26,13 @@ def cancel(session: Session, actor: Actor, job_id: str) -> Job:
     """Cancel a queued job at once, or ask the worker of a running one to stop. Repeating this changes nothing.
 
     Raises:
-        NotFoundError: the team has no such job.
-        ConflictError: it has ended otherwise.
+        NoSuchObjectError: the team has no such job.
+        WrongStateError: it has ended otherwise.
     """
-    with _as_answers(find(session, actor.team_id, job_id)) as job:
-        changed = repository.request_cancel(session, job.id)
-    note(session, actor, "job.cancel", job_id)
-    return changed
+    return _changed(session, actor, job_id, "job.cancel", repository.request_cancel)
 
 
-def cancel_many(session: Session, actor: Actor, body: BulkCancel) -> BulkOutcome:
+def cancel_many(session: Session, actor: Actor, body: BulkCancel) -> BulkRead:
     """Cancel the jobs that a request names or describes, each independently of the others.
 
     Labels select only jobs that can be cancelled; named jobs are reported whatever their state.
@@ -58,43 +42,48 @@ def cancel_many(session: Session, actor: Actor, body: BulkCancel) -> BulkOutcome
     page = list_jobs(session, actor.team_id, limit=BULK_MOST, states=wanted, labels=dict(body.labels), ids=ids)
     outcomes = repository.cancel_jobs(session, page.items)
     note(session, actor, "job.cancel", *(job.id for job, error in outcomes if error is None))
+    items = [
+        _outcome(job.id, job.state, "wrong_state", None if error is None else f"{job.id}: {error}")
+        for job, error in outcomes
+    ]
     unknown = set(body.ids or ()) - {job.id for job, _ in outcomes}
-    return BulkOutcome(outcomes, sorted(unknown), page.has_more)
+    items += [_outcome(job_id, None, "job_not_found", _NOT_FOUND.format(job_id)) for job_id in sorted(unknown)]
+    return BulkRead(data=items, has_more=page.has_more)
+
+
+def _outcome(job_id: str, state: JobState | None, code: str, detail: str | None) -> BulkItemRead:
+    return BulkItemRead(
+        id=job_id, state=state, error=None if detail is None else BulkErrorRead(code=code, detail=detail)
+    )
 
 
 def pause(session: Session, actor: Actor, job_id: str) -> Job:
     """Pause a queued job at once, or ask the worker of a running one to give it back. Repeating this changes nothing.
 
     Raises:
-        NotFoundError: the team has no such job.
-        ConflictError: it is about to end or has ended.
+        NoSuchObjectError: the team has no such job.
+        WrongStateError: it is about to end or has ended.
     """
-    with _as_answers(find(session, actor.team_id, job_id)) as job:
-        changed = repository.request_pause(session, job.id)
-    note(session, actor, "job.pause", job_id)
-    return changed
+    return _changed(session, actor, job_id, "job.pause", repository.request_pause)
 
 
 def resume(session: Session, actor: Actor, job_id: str) -> Job:
     """Queue a paused job again with its trace; a queued or running job stays unchanged.
 
     Raises:
-        NotFoundError: the team has no such job.
-        ConflictError: it is not paused yet, or has ended.
+        NoSuchObjectError: the team has no such job.
+        WrongStateError: it is not paused yet, or has ended.
     """
-    with _as_answers(find(session, actor.team_id, job_id)) as job:
-        changed = repository.resume_job(session, job.id)
-    note(session, actor, "job.resume", job_id)
-    return changed
+    return _changed(session, actor, job_id, "job.resume", repository.resume_job)
 
 
 def retry(session: Session, storage: Storage, actor: Actor, job_id: str) -> Job:
     """Queue a failed or cancelled job from scratch.
 
     Raises:
-        NotFoundError: the team has no such job.
-        ConflictError: it has not ended, or has succeeded; or there is no room for its results.
-        TooManyRequestsError: the team has as many queued jobs as it may have.
+        NoSuchObjectError: the team has no such job.
+        WrongStateError: it has not ended, or has succeeded; or there is no room for its results.
+        LimitReachedError: the team has as many queued jobs as it may have.
     """
     with _as_answers(find(session, actor.team_id, job_id)) as job:
         again = repository.retry_job(session, job.id)
@@ -109,12 +98,19 @@ def delete(session: Session, actor: Actor, job_id: str) -> None:
     """Remove a job that has ended; the caller removes its files after the commit.
 
     Raises:
-        NotFoundError: the team has no such job.
-        ConflictError: it has not ended.
+        NoSuchObjectError: the team has no such job.
+        WrongStateError: it has not ended.
     """
     with _as_answers(find(session, actor.team_id, job_id)) as job:
         repository.delete_job(session, job.id)
     note(session, actor, "job.delete", job_id)
+
+
+def _changed(session: Session, actor: Actor, job_id: str, action: str, change: Callable[[Session, str], Job]) -> Job:
+    with _as_answers(find(session, actor.team_id, job_id)) as job:
+        changed = change(session, job.id)
+    note(session, actor, action, job_id)
+    return changed
 
 
 @contextmanager
@@ -122,6 +118,6 @@ def _as_answers(job: Job) -> Iterator[Job]:
     try:
         yield job
     except IllegalTransitionError as error:
-        raise ConflictError(f"{job.id}: {error}", code="wrong_state") from None
+        raise WrongStateError(f"{job.id}: {error}", code="wrong_state") from None
     except NoResultFound:  # deleted between two statements
         raise no_job(job.id) from None

@@ -13,7 +13,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from api.errors import NoValidKeyError
 from axformer.plan.trial import Trial
+from store.repositories.keys import Caller, is_still_valid
+from store.repositories.trials import trials_after
+from store.session import Sessions, session_scope
 
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
@@ -129,3 +133,26 @@ def _cell(value: object) -> object:
     if isinstance(value, bool):
         return "true" if value else "false"
     return "" if value is None else value
+
+
+def stream(
+    sessions: Sessions, caller: Caller, job_id: str, *, after: int, limit: int | None, chunk: int
+) -> Iterator[Trial]:
+    """The trials of the job with numbers above ``after``, in order, at most ``limit`` of them.
+
+    Raises:
+        NoValidKeyError: the caller's key has become invalid on the way. The answer is cut off, so that nobody mistakes it
+            for the whole trace.
+    """
+    left = limit
+    while left is None or left > 0:
+        with session_scope(sessions) as session:
+            if not is_still_valid(session, caller.key_id):
+                raise NoValidKeyError(f"key {caller.key_id} is no longer valid; the trace breaks off here")
+            most = chunk if left is None else min(chunk, left)
+            page = trials_after(session, job_id, after=after, limit=most)
+        yield from page.items
+        if not page.has_more:
+            return
+        after = page.items[-1].seq
+        left = None if left is None else left - len(page.items)

@@ -1,12 +1,11 @@
 """What teams may do with webhooks: use them in jobs, create and delete secrets, see messages and send them again."""
 
-from collections.abc import Sequence
 from datetime import timedelta
 from urllib.parse import urlsplit
 
 from sqlalchemy.orm import Session
 
-from api.errors import FieldError, InvalidInputError, NotFoundError
+from api.errors import FieldError, InvalidInputError, NoSuchObjectError
 from axformer.wire.webhooks import Webhook
 from store.addresses import is_public, numeric_addresses
 from store.references import shown
@@ -16,7 +15,7 @@ from store.repositories.deliveries import NewSecret, redeliver, valid_secrets
 from store.settings import Settings
 from store.signing import signing_key
 from store.tables.jobs import Job
-from store.tables.webhooks import Delivery, WebhookSecret
+from store.tables.webhooks import Delivery
 
 _POINTER = "#/webhook"
 _LOCAL = ("localhost", ".localhost", ".local", ".internal")
@@ -66,19 +65,14 @@ def create_secret(session: Session, settings: Settings, actor: Actor) -> NewSecr
     return made
 
 
-def list_secrets(session: Session, team_id: str) -> Sequence[WebhookSecret]:
-    """The currently valid secrets, the newest first."""
-    return valid_secrets(session, team_id)
-
-
 def delete_secret(session: Session, actor: Actor, secret_id: str) -> None:
     """Delete a secret, which stops signing. The change is recorded.
 
     Raises:
-        NotFoundError: the team has none of this id.
+        NoSuchObjectError: the team has none of this id.
     """
     if not secret_id.isprintable() or not repository.delete_secret(session, actor.team_id, secret_id):
-        raise NotFoundError(f"your team has no webhook secret '{secret_id}'", code="webhook_secret_not_found")
+        raise NoSuchObjectError(f"your team has no webhook secret '{secret_id}'", code="webhook_secret_not_found")
     note(session, actor, "webhook_secret.delete", secret_id)
 
 
@@ -86,12 +80,12 @@ def send_again(session: Session, job: Job, delivery_id: str) -> Delivery:
     """Send a message of a job again, with all attempts before it.
 
     Raises:
-        NotFoundError: the job has no such message.
+        NoSuchObjectError: the job has no such message.
     """
     delivery = redeliver(session, job.id, delivery_id) if delivery_id.isprintable() else None
     if delivery is None:
         detail = f"job {job.id} has no message '{delivery_id}'; GET /v1/jobs/{job.id}/deliveries lists those there are"
-        raise NotFoundError(detail, code="delivery_not_found")
+        raise NoSuchObjectError(detail, code="delivery_not_found")
     return delivery
 
 

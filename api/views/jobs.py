@@ -1,27 +1,31 @@
 """Jobs as the API shows them: the public fields, with links and without secrets."""
 
-from typing import Any
+from typing import Any, TypeVar
 
 from api.http.paging import cursor_behind
 from api.services.estimates import WaitingTime
-from api.services.queue import Place, Queue
-from api.services.steering import BulkOutcome
+from api.services.queue import Queue
 from axformer.wire.analysis import AnalysisAsked
-from axformer.wire.base import PageRead
-from axformer.wire.bulk import BulkErrorRead, BulkItemRead, BulkRead
+from axformer.wire.base import PageRead, Schema
 from axformer.wire.handovers import HandoverRead
 from axformer.wire.jobs import JobErrorRead, JobLinks, JobRead, ProgressRead, ReportRead
 from axformer.wire.kinds import JobKind
-from axformer.wire.queue import PlaceRead, QueuedJobRead, QueueRead, WorkersRead
+from axformer.wire.queue import PlaceRead, QueuedJobRead, QueueRead
 from axformer.wire.webhooks import Webhook
-from store.errors import IllegalTransitionError
 from store.page import Page
 from store.references import shown
 from store.repositories.queue import Waiting
 from store.summaries import outcome_of
+from store.tables.base import Base
 from store.tables.jobs import Job
 
-_NOT_FOUND = "your team has no job '{}' that fits"
+S = TypeVar("S", bound=Schema)
+
+
+def fields_of(kind: type[S], row: Base, **more: Any) -> S:
+    """A row as it is shown: its fields of the same names, and these."""
+    same = (name for name in kind.model_fields if name not in more and hasattr(type(row), name))
+    return kind(**{name: getattr(row, name) for name in same}, **more)
 
 
 def job_path(job_id: str) -> str:
@@ -29,34 +33,20 @@ def job_path(job_id: str) -> str:
     return f"/v1/jobs/{job_id}"
 
 
-def job_read(job: Job, place: Place | None = None) -> JobRead:
+def job_read(job: Job, place: PlaceRead | None = None) -> JobRead:
     """A job as the API shows it, optionally with its place in the queue."""
-    return JobRead(
-        id=job.id,
-        kind=job.kind,
-        exported_from=job.exported_from,
-        upto=job.upto,
-        name=job.name,
-        state=job.state,
-        outcome=outcome_of(job.summary),
-        status_reason=job.status_reason,
+    return fields_of(
+        JobRead,
+        job,
         **_asked(job),
-        priority=job.priority,
-        device=job.device,
-        labels=job.labels,
+        outcome=outcome_of(job.summary),
         webhook=Webhook(**job.webhook | {"url": shown(job.webhook["url"])}) if job.webhook else None,
         deliver=HandoverRead.model_validate(job.handover, extra="ignore") if job.handover else None,
-        attempt=job.attempt,
-        max_attempts=job.max_attempts,
         error=JobErrorRead.model_validate(job.error, extra="ignore") if job.error else None,
         progress=ProgressRead.model_validate(job.progress, extra="ignore") if job.progress else None,
         report=_report(job.summary) if job.summary and "findings" not in job.summary else None,
         findings=(job.summary or {}).get("findings"),
-        queue=place_read(place) if place else None,
-        created_at=job.created_at,
-        started_at=job.started_at,
-        finished_at=job.finished_at,
-        cancel_requested_at=job.cancel_requested_at,
+        queue=place,
         links=_links(job_path(job.id)),
     )
 
@@ -66,21 +56,6 @@ def jobs_page(page: Page[Job]) -> PageRead[JobRead, str]:
     following = cursor_behind(page.items[-1]) if page.items else None
     jobs = [job_read(job) for job in page.items]
     return PageRead[JobRead, str](data=jobs, has_more=page.has_more, next=following)
-
-
-def bulk_read(outcome: BulkOutcome) -> BulkRead:
-    """The outcome of each job of a bulk request, by id."""
-    items = [_bulk_item(job, refusal) for job, refusal in outcome.jobs]
-    items += [
-        BulkItemRead(id=job_id, state=None, error=BulkErrorRead(code="job_not_found", detail=_NOT_FOUND.format(job_id)))
-        for job_id in outcome.unknown
-    ]
-    return BulkRead(data=items, has_more=outcome.has_more)
-
-
-def _bulk_item(job: Job, refusal: IllegalTransitionError | None) -> BulkItemRead:
-    error = None if refusal is None else BulkErrorRead(code="wrong_state", detail=f"{job.id}: {refusal}")
-    return BulkItemRead(id=job.id, state=job.state, error=error)
 
 
 def _asked(job: Job) -> dict[str, Any]:
@@ -109,11 +84,6 @@ def _links(path: str) -> JobLinks:
     return JobLinks(self=path, **{name: f"{path}/{name}" for name in names})
 
 
-def place_read(place: Place) -> PlaceRead:
-    """A place as it is shown."""
-    return PlaceRead(**_of_place(place))
-
-
 def queue_read(queue: Queue) -> QueueRead:
     """The queue as it is shown."""
     return QueueRead(
@@ -122,7 +92,7 @@ def queue_read(queue: Queue) -> QueueRead:
         queued_of_all_teams=queue.queued_of_all_teams,
         workers_alive=sum(kind.alive for kind in queue.workers),
         workers_busy=sum(kind.busy for kind in queue.workers),
-        workers=[WorkersRead(**vars(kind)) for kind in queue.workers],
+        workers=list(queue.workers),
         eta_method=queue.method,
         as_of=queue.as_of,
     )
@@ -134,16 +104,5 @@ def _running(job: Job, estimate: WaitingTime) -> QueuedJobRead:
     return QueuedJobRead(id=job.id, name=job.name, state=job.state, device=job.device, **unplaced)
 
 
-def _waiting(job: Waiting, place: Place) -> QueuedJobRead:
-    return QueuedJobRead(id=job.job_id, name=job.name, state=job.state, device=job.device, **_of_place(place))
-
-
-def _of_place(place: Place) -> dict[str, Any]:
-    return {
-        "position": place.position,
-        "ahead": place.ahead,
-        "waits_for": place.waits_for,
-        "reason": place.reason,
-        "starts_in_seconds": place.estimate.starts,
-        "ends_in_seconds": place.estimate.ends,
-    }
+def _waiting(job: Waiting, place: PlaceRead) -> QueuedJobRead:
+    return QueuedJobRead(id=job.job_id, name=job.name, state=job.state, device=job.device, **dict(place))

@@ -2,47 +2,38 @@
 
 from urllib.parse import quote
 
-from api.views.jobs import job_path
+from api.services.keys import Replaced
+from api.views.jobs import fields_of, job_path
 from axformer.plan.trial import Trial
 from axformer.wire.artifacts import ArtifactRead, UploadRead
 from axformer.wire.base import PageRead
 from axformer.wire.events import EventRead
+from axformer.wire.keys import AuditRead, KeyCreated, KeyRead, KeyRotated
 from axformer.wire.webhooks import DeliveryRead, DeliveryState, WebhookSecretCreated, WebhookSecretRead
 from store.page import Page
 from store.references import shown
 from store.repositories.deliveries import NewSecret
+from store.repositories.keys import NewKey
+from store.tables.audit import AuditEntry
 from store.tables.events import Event
 from store.tables.files import Artifact, Upload
+from store.tables.teams import ApiKey
 from store.tables.webhooks import Delivery, WebhookSecret
 
 
 def event_read(event: Event) -> EventRead:
     """An event as it is shown."""
-    return EventRead(seq=event.seq, type=event.type, data=event.data, created_at=event.created_at)
+    return fields_of(EventRead, event)
 
 
 def artifact_read(artifact: Artifact) -> ArtifactRead:
     """A file as it is shown."""
-    return ArtifactRead(
-        name=artifact.name,
-        sha256=artifact.sha256,
-        bytes=artifact.bytes,
-        media_type=artifact.media_type,
-        created_at=artifact.created_at,
-        url=f"{job_path(artifact.job_id)}/artifacts/{quote(artifact.name)}",
-    )
+    return fields_of(ArtifactRead, artifact, url=f"{job_path(artifact.job_id)}/artifacts/{quote(artifact.name)}")
 
 
 def upload_read(upload: Upload) -> UploadRead:
     """An upload as it is shown."""
-    return UploadRead(
-        id=upload.id,
-        uri=f"upload:{upload.id}",
-        filename=upload.filename,
-        sha256=upload.sha256,
-        bytes=upload.bytes,
-        created_at=upload.created_at,
-    )
+    return fields_of(UploadRead, upload, uri=f"upload:{upload.id}")
 
 
 def events_page(page: Page[Event], after: int) -> PageRead[EventRead, int]:
@@ -54,29 +45,18 @@ def events_page(page: Page[Event], after: int) -> PageRead[EventRead, int]:
 
 def secret_read(row: WebhookSecret) -> WebhookSecretRead:
     """A secret as it is shown, without its text."""
-    return WebhookSecretRead(id=row.id, created_at=row.created_at, expires_at=row.expires_at)
+    return fields_of(WebhookSecretRead, row)
 
 
 def secret_created(new: NewSecret) -> WebhookSecretCreated:
     """A secret as it is shown once."""
-    return WebhookSecretCreated(**dict(secret_read(new.row)), secret=new.text)
+    return fields_of(WebhookSecretCreated, new.row, secret=new.text)
 
 
 def delivery_read(delivery: Delivery) -> DeliveryRead:
     """A message as it is shown."""
-    return DeliveryRead(
-        id=delivery.id,
-        seq=delivery.seq,
-        type=delivery.type,
-        url=shown(delivery.url),
-        state=delivery.state,
-        attempts=delivery.attempts,
-        last_status=delivery.last_status,
-        last_error=delivery.last_error,
-        attempted_at=delivery.attempted_at,
-        next_at=delivery.next_at if delivery.state is DeliveryState.PENDING else None,
-        created_at=delivery.created_at,
-    )
+    next_at = delivery.next_at if delivery.state is DeliveryState.PENDING else None
+    return fields_of(DeliveryRead, delivery, url=shown(delivery.url), next_at=next_at)
 
 
 def deliveries_page(page: Page[Delivery], after: int) -> PageRead[DeliveryRead, int]:
@@ -90,3 +70,30 @@ def trials_page(page: Page[Trial], after: int) -> PageRead[Trial, int]:
     """Trials as a page; an empty page continues where it was asked to begin."""
     following = page.items[-1].seq if page.items else after
     return PageRead[Trial, int](data=list(page.items), has_more=page.has_more, next=following)
+
+
+def key_read(row: ApiKey) -> KeyRead:
+    """A key, without its secret."""
+    return fields_of(KeyRead, row, scopes=list(row.scope.included))
+
+
+def key_created(made: NewKey) -> KeyCreated:
+    """A key with its secret."""
+    return KeyCreated(**dict(key_read(made.row)), key=made.text)
+
+
+def key_rotated(replaced: Replaced) -> KeyRotated:
+    """A key with its secret, and the key that it replaces."""
+    return KeyRotated(**dict(key_created(replaced.new)), replaces=key_read(replaced.old))
+
+
+def keys_page(page: Page[ApiKey]) -> PageRead[KeyRead, str]:
+    """Keys, the newest first."""
+    last = page.items[-1].id if page.items else None
+    return PageRead(data=[key_read(row) for row in page.items], has_more=page.has_more, next=last)
+
+
+def audit_page(page: Page[AuditEntry]) -> PageRead[AuditRead, int]:
+    """Entries, the newest first."""
+    data = [fields_of(AuditRead, entry, at=entry.created_at) for entry in page.items]
+    return PageRead(data=data, has_more=page.has_more, next=data[-1].id if data else None)

@@ -112,13 +112,13 @@ def reading(answer: httpx2.Response) -> Iterator[None]:
     """
     try:
         yield
+    except httpx2.SSEError as error:  # a kind of TransportError
+        raise UnexpectedAnswerError(f"{answer.request.url}: {error}") from error
     except (httpx2.TransportError, httpx2.DecodingError) as error:
         message = (
             f"{answer.request.method} {answer.request.url}: the answer broke off ({error or type(error).__name__})"
         )
         raise UnreachableError(f"{message}; try again", may_have_acted=True) from error
-    except httpx2.SSEError as error:
-        raise UnexpectedAnswerError(f"{answer.request.url}: {error}") from error
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"])) or "the answer"

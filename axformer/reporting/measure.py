@@ -15,6 +15,7 @@ from axformer.forms.kinds import COMPACT
 from axformer.forms.memory import device_peak_bytes, peak_bytes
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
+from axformer.methods.decisions import Decisions
 from axformer.methods.progress import meter_of
 from axformer.methods.targets import Targets
 from axformer.model.compact import untouched
@@ -30,33 +31,8 @@ from axformer.reporting.speed import HEADLINE, QUICK, measure_speed
 from axformer.reporting.workloads import typical
 from axformer.scores.measured import Measured, Sets, as_report, compare, measure, measure_sets, scores_of
 from axformer.wire.data_summary import DataSummary
-from axformer.wire.report import Comparison, Finetuning, InInt8, Measures, PathPoint, Refitted, Report, Work
-from axformer.wire.verdicts import Certificate, TargetOutcome
-
-
-@dataclass(frozen=True)
-class FinishedRun:
-    """A finished pass."""
-
-    trace: Sequence[Trial]
-    plan: Plan
-    model: Any
-    """The compact model in memory, in the number format it is saved in; all forms are compared with it."""
-    forms: Sequence[Form | NotMade]
-    """Its forms, including the compact one."""
-    targets: Targets
-    """Counts the parameters and operations that plans leave."""
-    path: Sequence[PathPoint]
-    finetune: Finetuning | None = None
-    """The model's figures before training; None if it was not trained."""
-    refit: Refitted | None = None
-    certificate: Certificate | None = None
-
-    @property
-    def accepted(self) -> list[Trial]:
-        """The accepted trials up to the point that is kept."""
-        kept = next(point.seq for point in self.path if point.kept)
-        return [trial for trial in self.trace if trial.verdict is Verdict.ACCEPT and trial.seq <= kept]
+from axformer.wire.report import Comparison, InInt8, Measures, PathPoint, Report, Work
+from axformer.wire.verdicts import TargetOutcome
 
 
 @dataclass(frozen=True)
@@ -97,7 +73,9 @@ def doubted(both: BothMeasured, doubts: Mapping[str, str]) -> BothMeasured:
 
 def make_report(
     checkpoint: Checkpoint,
-    outcome: FinishedRun,
+    decisions: Decisions,
+    small: Any,
+    made: Sequence[Form | NotMade],
     validation: DataSet,
     others: Sets,
     config: RunConfig,
@@ -106,27 +84,31 @@ def make_report(
     """Measure the speed of both models and of all forms, and write the report.
 
     Args:
+        decisions: the trials of the run, and what follows from them.
+        small: the compact model in memory, in the number format it is saved in; all forms are compared with it.
+        made: its forms, including the compact one.
         others: the confirming part of the validation data and the held-out data, by these names.
         both: both models on the data.
 
     Raises:
         ArtifactError: a form returns a value that is not a finite number.
     """
-    base, small, targets = checkpoint.model, outcome.model, outcome.targets
+    base, targets = checkpoint.model, decisions.targets
+    trace, plan, path = decisions.trace, decisions.plan, decisions.path
     sets = {"validation": validation, **others}
     with computing_in(base, checkpoint.dtype):
         latency = _latency(checkpoint, small, validation.samples)
         in_memory, (base_form, *form_reports) = measure_forms(
-            *(checkpoint, small, outcome.forms, sets, both.base, both.small, QUICK)
+            *(checkpoint, small, made, sets, both.base, both.small, QUICK)
         )
     of_small = {"validation": in_memory, **both.small}
     of_base = _measures(base, both.base, checkpoint.bytes, targets, targets.full, latency.before)
-    size = next(form.bytes for form in outcome.forms if isinstance(form, Form) and form.name == COMPACT)
-    of_pruned = _measures(small, of_small, size, targets, outcome.plan, latency.after)
+    size = next(form.bytes for form in made if isinstance(form, Form) and form.name == COMPACT)
+    of_pruned = _measures(small, of_small, size, targets, plan, latency.after)
     comparison = _comparisons(sets, both.base, of_small)
     summaries = {name: _summary(data, checkpoint, both.doubts.get(name)) for name, data in sets.items()}
     int8 = _in_int8(checkpoint, small, sets) if config.evaluate_in == "int8" else None
-    hard = [index for index, layer in enumerate(outcome.plan.layers) if layer.hard_attention is not None]
+    hard = [index for index, layer in enumerate(plan.layers) if layer.hard_attention is not None]
     judged = (of_base, of_pruned, comparison) if int8 is None else (int8.base, int8.pruned, int8.comparison)
     return Report(
         task=checkpoint.task.name,
@@ -134,7 +116,7 @@ def make_report(
         base=of_base,
         pruned=of_pruned,
         one_position_ms=latency.one_position,
-        estimated_speedup=targets.speedup(outcome.plan),
+        estimated_speedup=targets.speedup(plan),
         comparison=comparison,
         finding=finding_of(
             *(checkpoint.task.name, *judged),
@@ -142,21 +124,19 @@ def make_report(
             points=None if targets.is_chosen else config.within_points,
             expects_cost=targets.is_chosen or config.expects_cost,
         ),
-        certificate=outcome.certificate,
+        certificate=decisions.certificate,
         doubt=_doubt(summaries),
-        target=_target(targets, outcome.plan),
+        target=_target(targets, plan),
         int8=int8,
-        removed=_removed(outcome, checkpoint.dimensions),
+        removed=_removed(trace, plan, path, checkpoint.dimensions),
         hard_attention=hard,
-        trials=len(outcome.trace),
-        seconds=outcome.trace[-1].seconds,
+        trials=len(trace),
+        seconds=trace[-1].seconds,
         path=[
             point.model_copy(update={"estimated_latency_ms": latency.before / point.estimated_speedup})
-            for point in outcome.path
+            for point in path
         ],
-        work=_work(outcome.trace, config, checkpoint),
-        finetune=outcome.finetune,
-        refit=outcome.refit,
+        work=_work(trace, config, checkpoint),
         config=config.model_dump(mode="json"),
         data=summaries,
         latency=latency.setting,
@@ -173,11 +153,13 @@ def _target(targets: Targets, plan: Plan) -> TargetOutcome | None:
     return TargetOutcome(reached=targets.is_reached(plan), sentence=f"{sentence[0].upper()}{sentence[1:]}.")
 
 
-def _removed(outcome: FinishedRun, dimensions: Dimensions) -> list[str]:
+def _removed(trace: Sequence[Trial], plan: Plan, path: Sequence[PathPoint], dimensions: Dimensions) -> list[str]:
     """Ids of the largest removed elements, in the order of their removal; for whole plans, layer by layer."""
-    if any(trial.plan is not None for trial in outcome.accepted):
-        return [element.id for element in missing_from(outcome.plan, dimensions)]
-    return removed_elements(str(trial.element) for trial in outcome.accepted if trial.phase is not Phase.HARD_ATTENTION)
+    kept = next(point.seq for point in path if point.kept)
+    accepted = [trial for trial in trace if trial.verdict is Verdict.ACCEPT and trial.seq <= kept]
+    if any(trial.plan is not None for trial in accepted):
+        return [element.id for element in missing_from(plan, dimensions)]
+    return removed_elements(str(trial.element) for trial in accepted if trial.phase is not Phase.HARD_ATTENTION)
 
 
 def _doubt(data: Mapping[str, DataSummary | None]) -> str | None:

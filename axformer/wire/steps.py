@@ -62,7 +62,7 @@ class Step(Schema):
     def sentence(self) -> str:
         """The step in one line."""
         detail = "" if self.detail is None else f" ({self.detail})"
-        words = StepName(self.name).words if self.name in list(StepName) else self.name.replace("_", " ")
+        words = StepName[self.name.upper()].words if self.name in list(StepName) else self.name.replace("_", " ")
         count = "" if self.known == 1 else f": {self.done} of {self.known}"
         return f"{words}{detail}{count}{self._losses}"
 

@@ -54,8 +54,7 @@ def count_refusal(session: Session, team_id: str, key_id: str, address: str | No
         insert(AuditEntry)
         .values(entry)
         .on_conflict_do_update(
-            index_elements=["key_id", "action", "hour"],
-            set_={"times": AuditEntry.times + 1, "address": address},
+            index_elements=["key_id", "action", "hour"], set_={"times": AuditEntry.times + 1, "address": address}
         )
     )
     session.execute(counted)

@@ -108,10 +108,6 @@ def yield_to_others(
 
     The order of claims itself decides: the job is queued, and taken back if it would be the next.
 
-    Args:
-        able: the abilities of the worker.
-        rules: parameters of the line, as in ``claim_next``.
-
     Returns:
         The fence that the job waits with, one below that of its next claim; None if nothing has changed.
 

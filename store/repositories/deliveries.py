@@ -97,9 +97,7 @@ def settle(session: Session, sent: Delivery, attempt: Attempt, *, retry_in: floa
     """Record the outcome of the attempt that ``sent`` was claimed for, unless the message has been claimed again since.
 
     Args:
-        session: the transaction.
         sent: the message as it was claimed.
-        attempt: the outcome.
         retry_in: seconds until the next attempt if this one failed; None if no attempt is left.
     """
     query = select(Delivery).where(Delivery.job_id == sent.job_id, Delivery.state == DeliveryState.PENDING)

@@ -14,7 +14,7 @@ from axformer.wire.states import JobOutcome
 from store.ids import JOB_PREFIX, new_id
 from store.page import Page, page_of
 from store.repositories.events import record_event
-from store.repositories.outbox import add_message
+from store.repositories.workers import add_message
 from store.settings import MAX_ATTEMPTS
 from store.states import JobState
 from store.tables.jobs import Job

@@ -1,7 +1,7 @@
 """What a worker writes about a job that it has claimed.
 
 Every write names the fence number of the claim and is refused once the job has a newer one, so a worker that was taken for
-dead can do no harm.
+dead can do no harm: each function here raises LeaseLostError where the job is no longer the caller's.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,9 +33,6 @@ def heartbeat(session: Session, job_id: str, fence: int, lease_seconds: float) -
     """Renew the lease, record that the worker is alive, and return the job's state.
 
     ``cancelling`` means: stop and call ``finish_cancelled``; ``pausing``: stop and call ``release``.
-
-    Raises:
-        LeaseLostError: the job is no longer the caller's.
     """
     held = (Job.id == job_id, Job.fence == fence, Job.state.in_(ACTIVE))
     renewed = update(Job).where(*held).values(lease_until=lease_end(lease_seconds)).returning(Job.state, Job.worker)
@@ -50,7 +47,6 @@ def set_state(session: Session, job_id: str, fence: int, state: JobState, reason
     """Move the job to its next working state.
 
     Raises:
-        LeaseLostError: the job is no longer the caller's.
         CancelRequestedError: the owner has cancelled it.
         PauseRequestedError: the owner has paused it.
         IllegalTransitionError: that state does not come next.
@@ -61,18 +57,11 @@ def set_state(session: Session, job_id: str, fence: int, state: JobState, reason
 
 
 def add_trials(
-    session: Session,
-    job_id: str,
-    fence: int,
-    trials: Sequence[Trial],
-    progress: Mapping[str, Any] | None = None,
+    session: Session, job_id: str, fence: int, trials: Sequence[Trial], progress: Mapping[str, Any] | None = None
 ) -> None:
     """Write trials and the progress of the job.
 
     Trials that are already stored stay unchanged, so a batch may arrive twice.
-
-    Raises:
-        LeaseLostError: the job is no longer the caller's.
     """
     job = _lock_held(session, job_id, fence)
     if trials:
@@ -87,9 +76,6 @@ def set_step(session: Session, job_id: str, fence: int, step: Step) -> None:
     """Write into a job's progress what is done between two trials, or after the last one, when it says how long the job takes.
 
     Before the first trial, the progress says that none is done. The progress of the next trials replaces the step.
-
-    Raises:
-        LeaseLostError: the job is no longer the caller's.
     """
     job = _lock_held(session, job_id, fence)
     progress = {**(job.progress or _NO_TRIALS), "step": step.model_dump(mode="json")}
@@ -100,25 +86,16 @@ def set_step(session: Session, job_id: str, fence: int, step: Step) -> None:
 
 
 def add_event(session: Session, job_id: str, fence: int, type: str, data: Mapping[str, Any] | None = None) -> None:
-    """Write an event of the worker, for example that a download is done.
-
-    Raises:
-        LeaseLostError: the job is no longer the caller's.
-    """
+    """Write an event of the worker, for example that a download is done."""
     record_event(session, _lock_held(session, job_id, fence), type, data)
 
 
 def finish_succeeded(
-    session: Session,
-    job_id: str,
-    fence: int,
-    report: Mapping[str, Any],
-    artifacts: Sequence[Artifact],
+    session: Session, job_id: str, fence: int, report: Mapping[str, Any], artifacts: Sequence[Artifact]
 ) -> Job:
     """End a packaged job with its report and its files at once.
 
     Raises:
-        LeaseLostError: the job is no longer the caller's.
         CancelRequestedError: the owner has cancelled it.
     """
     job = lock_wanted(session, job_id, fence)
@@ -135,22 +112,14 @@ def finish_succeeded(
 
 
 def finish_failed(session: Session, job_id: str, fence: int, error: Mapping[str, Any]) -> Job:
-    """End a job with an error: ``code``, ``message``, perhaps ``param``, and ``retryable``.
-
-    Raises:
-        LeaseLostError: the job is no longer the caller's.
-    """
+    """End a job with an error: ``code``, ``message``, perhaps ``param``, and ``retryable``."""
     job = _lock_held(session, job_id, fence)
     fail(session, job, error)
     return job
 
 
 def finish_cancelled(session: Session, job_id: str, fence: int) -> Job:
-    """End a job whose owner has cancelled it.
-
-    Raises:
-        LeaseLostError: the job is no longer the caller's.
-    """
+    """End a job whose owner has cancelled it."""
     job = _lock_held(session, job_id, fence)
     move_job(session, job, JobState.CANCELLED)
     return job
@@ -160,9 +129,6 @@ def abandon(session: Session, job_id: str, fence: int, reason: str) -> Job:
     """Record that the worker of a job is dead, so that others need not wait for the end of its lease; the attempt counts.
 
     If the owner has asked for it, the job ends as cancelled or is paused instead.
-
-    Raises:
-        LeaseLostError: the job is no longer that worker's.
     """
     job = _lock_held(session, job_id, fence)
     if job.state is JobState.CANCELLING:
@@ -179,9 +145,6 @@ def release(session: Session, job_id: str, fence: int, reason: str) -> Job:
     """Give a job back to the queue for a ``reason``; the attempt does not count, and its trace stays.
 
     If the owner has asked for it, the job ends as cancelled or is paused instead.
-
-    Raises:
-        LeaseLostError: the job is no longer the caller's.
     """
     job = _lock_held(session, job_id, fence)
     if job.state is JobState.CANCELLING:
@@ -199,7 +162,6 @@ def lock_wanted(session: Session, job_id: str, fence: int) -> Job:
     """Lock the caller's job until the transaction ends.
 
     Raises:
-        LeaseLostError: the job is no longer the caller's.
         CancelRequestedError: the owner has cancelled it.
         PauseRequestedError: the owner has paused it.
     """

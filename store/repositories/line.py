@@ -38,10 +38,9 @@ from sqlalchemy.sql.elements import ColumnElement
 from axformer.wire.devices import Device
 from store.settings import HALF_LIFE_SECONDS, PRIORITY_SECONDS, Settings
 from store.states import WORKING, JobState
-from store.tables.jobs import Job
+from store.tables.jobs import WORK, Job
 from store.tables.teams import Team
 from store.tables.workers import TeamTurn, Worker
-from store.work import WORK
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from sqlalchemy.orm import Session
 from axformer.wire.devices import Device
 from store.repositories.line import DEFAULT_RULES, Rules, the_line
 from store.states import JobState
-from store.tables.jobs import Job
-from store.work import WORK
+from store.tables.jobs import WORK, Job
 
 _LOOKED_BACK = 10
 """As many kinds of work find their jobs where they are equally frequent."""
@@ -32,7 +31,7 @@ class Waiting(NamedTuple):
     running_limit: int | None
     """That limit; None if there is none."""
     work: str
-    """What the job is (:func:`store.work.work_of`)."""
+    """What the job is (:func:`store.tables.jobs.work_of`)."""
     seconds_left: float | None
     """Measured estimate for a job that has begun."""
 

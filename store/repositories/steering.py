@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from axformer.wire.kinds import JobKind
 from store.errors import IllegalTransitionError
 from store.repositories.moves import lock_job, move_job
-from store.repositories.outbox import add_message
+from store.repositories.workers import add_message
 from store.states import TERMINAL, WORKING, JobState
 from store.tables.files import Artifact
 from store.tables.jobs import Job

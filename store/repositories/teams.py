@@ -61,11 +61,7 @@ def limits_of(session: Session, team_id: str) -> TeamLimits:
 
 def set_limits(session: Session, team_id: str, limits: TeamLimits) -> None:
     """Change a team's limits, without effect on what it already uses."""
-    values = {
-        "running_limit": limits.running,
-        "queued_limit": limits.queued,
-        "stored_bytes_limit": limits.stored_bytes,
-    }
+    values = {"running_limit": limits.running, "queued_limit": limits.queued, "stored_bytes_limit": limits.stored_bytes}
     session.execute(update(Team).where(Team.id == team_id).values(values))
 
 

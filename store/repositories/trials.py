@@ -41,8 +41,7 @@ def create_export(session: Session, new: NewJob, progress: Mapping[str, Any]) ->
     """
     created = create_job(session, new)
     if created.is_new:
-        columns = [getattr(TrialRow, name) for name in Trial.model_fields]
-        trials = select(literal(created.job.id), *columns)
+        trials = select(literal(created.job.id), *_COLUMNS)
         trials = trials.where(TrialRow.job_id == new.exported_from, TrialRow.seq <= new.upto)
         session.execute(insert(TrialRow).from_select(["job_id", *Trial.model_fields], trials))
         created.job.progress = dict(progress)

@@ -41,7 +41,6 @@ class Readable(Protocol):
 
     def read(self, size: int = -1, /) -> bytes:
         """The next bytes."""
-        ...
 
 
 def is_archive(name: str) -> bool:
@@ -61,7 +60,6 @@ def checkpoint_members(
 
     Args:
         file: the archive, which can seek.
-        size: its bytes.
         name: its file name, whose suffix tells the kind, and which messages show.
         max_bytes: most bytes after decompression, see :func:`unpacked_limit`.
         max_members: most members, of whatever kind.

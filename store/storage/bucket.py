@@ -70,8 +70,6 @@ class Bucket:
     def __init__(self, name: str, settings: StorageSettings, key: Key | None = None) -> None:
         """
         Args:
-            name: of the bucket.
-            settings: where the store is, and how long to wait for it.
             key: of a bucket that is not the service's.
         """
         self.name = name

@@ -36,9 +36,7 @@ def checked(chunks: Iterable[bytes], name: str, sha256: str) -> Iterator[bytes]:
     """Whole content in chunks, the last of which comes only if all of it has this hash.
 
     Args:
-        chunks: the content.
         name: what the message calls it.
-        sha256: the hash that it must have.
 
     Raises:
         ContentChangedError: it has another.

@@ -28,7 +28,6 @@ class ObjectStorage:
     def __init__(self, bucket: Bucket, prefix: str, spool: Path) -> None:
         """
         Args:
-            bucket: keeps the objects.
             prefix: of their keys; empty, or without a slash at either end.
             spool: a directory for content on its way; nothing stays there.
         """

@@ -73,7 +73,6 @@ class Storage(Protocol):
         Raises:
             StorageRefusedError: this process may not; the message says what to do.
         """
-        ...
 
     def put(self, folder: str, chunks: Iterable[bytes], *, max_bytes: int | None = None) -> Stored:
         """Store content, completely or not at all.
@@ -82,7 +81,6 @@ class Storage(Protocol):
             TooLargeError: there are more than ``max_bytes``.
             StorageFullError: there is no room for it.
         """
-        ...
 
     def read(self, folder: str, sha256: str, *, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
         """The content from byte ``start`` to ``stop`` (half open) in chunks. Content that is read whole is checked on the way,
@@ -92,36 +90,28 @@ class Storage(Protocol):
             StorageError: it is not there.
             ContentChangedError: it is not what was stored; the chunks may raise this too.
         """
-        ...
 
     def address(self, folder: str, sha256: str, *, name: str, media_type: str, seconds: int) -> str | None:
         """An address at which anybody can download the content for some seconds, as a file of this name and type; None if the
         storage has no such addresses."""
-        ...
 
     def delete(self, folder: str) -> None:
         """Remove a folder with its contents, if it exists."""
-        ...
 
     def folders(self, kind: str) -> list[str]:
         """The folders that begin with ``kind``, for example ``jobs``."""
-        ...
 
     def contents(self, folder: str, *, older_than: float) -> list[str]:
         """Hashes of the contents that are older than some seconds."""
-        ...
 
     def delete_content(self, folder: str, sha256: str) -> None:
         """Remove one content of a folder, if it exists."""
-        ...
 
     def delete_unfinished(self, *, older_than: float) -> int:
         """Remove unfinished files untouched for some seconds, and return their number; their writers are dead."""
-        ...
 
     def belongs_to(self, database: str, *, adopt: bool) -> bool:
         """Whether the files belong to this database. With ``adopt``, files without an owner are assigned to it."""
-        ...
 
 
 class LocalStorage:

@@ -12,10 +12,7 @@ class AuditEntry(Base):
     """One action, or the attempts with one invalid key."""
 
     __tablename__ = "audit"
-    __table_args__ = (
-        Index("ix_audit_team_id_id", "team_id", "id"),
-        UniqueConstraint("key_id", "action", "hour"),
-    )
+    __table_args__ = (Index("ix_audit_team_id_id", "team_id", "id"), UniqueConstraint("key_id", "action", "hour"))
 
     id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
     team_id: Mapped[str] = mapped_column(ForeignKey("teams.id", ondelete="CASCADE"))

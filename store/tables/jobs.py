@@ -3,9 +3,22 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import CheckConstraint, Double, ForeignKey, Index, LargeBinary, UniqueConstraint, text
+from sqlalchemy import (
+    CheckConstraint,
+    Double,
+    ForeignKey,
+    Index,
+    LargeBinary,
+    Text,
+    UniqueConstraint,
+    case,
+    cast,
+    func,
+    text,
+)
 from sqlalchemy.orm import Mapped, mapped_column
 
+from axformer.config import DEFAULT_METHOD
 from axformer.wire.devices import Device
 from axformer.wire.kinds import JobKind
 from axformer.wire.run import DATA
@@ -130,3 +143,15 @@ class Job(Base):
 
 REFERENCES = tuple(Job.spec["run"][part]["uri"].astext for part in PARTS)
 """Where content lies; an upload that one of these names is in use."""
+
+
+WORK = case(
+    (Job.kind != JobKind.PASS, cast(Job.kind, Text)),
+    else_=func.coalesce(Job.spec["config"]["method"].astext, DEFAULT_METHOD),
+).label("work")
+""":func:`work_of` in SQL."""
+
+
+def work_of(job: Job) -> str:
+    """What a job is: the method of a run, otherwise its kind."""
+    return str(job.config.get("method", DEFAULT_METHOD)) if job.kind == JobKind.PASS else str(job.kind)

@@ -6,13 +6,11 @@ an attempt first, so that a receiver that crashes its sender is not tried foreve
 
 from datetime import datetime
 
-from sqlalchemy import Enum, ForeignKey, Index, LargeBinary, UniqueConstraint, text
+from sqlalchemy import ForeignKey, Index, LargeBinary, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from axformer.wire.webhooks import DeliveryState
-from store.tables.base import Base, CreatedAt
-
-_STATE_LENGTH = 16
+from store.tables.base import Base, CreatedAt, text_enum
 
 
 class WebhookSecret(Base):
@@ -50,16 +48,7 @@ class Delivery(Base):
     url: Mapped[str]
     body: Mapped[str]
     """The exact JSON text that is signed and sent."""
-    state: Mapped[DeliveryState] = mapped_column(
-        Enum(
-            DeliveryState,
-            native_enum=False,
-            length=_STATE_LENGTH,
-            create_constraint=True,
-            name="state",
-            values_callable=lambda states: [state.value for state in states],
-        )
-    )
+    state: Mapped[DeliveryState] = mapped_column(text_enum(DeliveryState, "state"))
     attempts: Mapped[int]
     """Times it was sent since it was written, or since it was last sent again by hand."""
     next_at: Mapped[datetime]

@@ -4,7 +4,7 @@ from typing import get_args
 
 import pytest
 
-from api.services.event_progress import progress_of
+from api.services.event_stream import progress_of
 from axformer.wire.analysis import ANALYSIS_FORMAT, ReportName, Reports
 from axformer.wire.steps import Step, StepName
 from store.repositories import leases

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from api.errors import InvalidInputError, RangeError
 from api.http.answers import choose
+from api.http.downloads import parse_range
 from api.http.paging import parse_cursor
-from api.http.ranges import parse_range
 from tests.statements import said_to
 
 IDS = (

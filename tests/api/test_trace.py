@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as law
 from hypothesis import strategies as st
 
-from api.errors import UnauthorizedError
-from api.services import access, traces
+from api.errors import NoValidKeyError
+from api.services import access, trace_formats
 from api.services.trace_formats import WRITERS, comma_separated, ndjson, parquet
 from axformer.plan.trial import Phase, Trial, Verdict
 from store.repositories.keys import revoke_key
@@ -133,11 +133,11 @@ def test_a_trace_that_is_read_slowly_breaks_off_when_its_key_is_revoked(api, sta
     resources = api.app.state.resources
     job_id = stage.running([make_trial(seq) for seq in range(2 * resources.settings.trace_chunk)])
     caller = access.sign_in(resources, crew.key, None)
-    trials = traces.stream(resources.reading_sessions, caller, job_id, after=-1, limit=None, chunk=7)
+    trials = trace_formats.stream(resources.reading_sessions, caller, job_id, after=-1, limit=None, chunk=7)
     assert [next(trials).seq for _ in range(7)] == list(range(7))
     with session_scope(sessions) as session:
         revoke_key(session, caller.key_id)
-    with pytest.raises(UnauthorizedError, match="no longer valid"):
+    with pytest.raises(NoValidKeyError, match="no longer valid"):
         next(trials)
 
 

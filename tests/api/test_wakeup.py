@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 from api.main import create_app
 from api.wakeup import WAKE_TASK
-from store.repositories.outbox import unsent_messages
+from store.repositories.workers import unsent_messages
 from store.session import session_scope
 from store.system.processes import free_port
 

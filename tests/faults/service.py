@@ -21,7 +21,7 @@ from store.embedded.postgres import start_postgres
 from store.embedded.server import EmbeddedServer
 from store.embedded.valkey import start_valkey
 from store.migrate import migrate
-from store.serve.first_key import keep_or_make_key
+from store.serve.__main__ import keep_or_make_key
 from store.serve.stack import CHECKOUT
 from store.settings import Settings
 from store.states import TERMINAL

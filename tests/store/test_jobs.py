@@ -13,8 +13,8 @@ from store.repositories import jobs, leases, steering, teams
 from store.repositories.events import events_after
 from store.repositories.files import list_artifacts
 from store.repositories.jobs import Created
-from store.repositories.outbox import unsent_messages
 from store.repositories.trials import trials_after
+from store.repositories.workers import unsent_messages
 from store.session import Sessions, session_scope
 from store.states import JobState
 from store.tables.jobs import Job

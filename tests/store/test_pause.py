@@ -5,8 +5,8 @@ from sqlalchemy import text, update
 
 from store.errors import IllegalTransitionError, PauseRequestedError
 from store.repositories import jobs, leases, steering
-from store.repositories.outbox import unsent_messages
 from store.repositories.trials import all_trials
+from store.repositories.workers import unsent_messages
 from store.session import Sessions, session_scope
 from store.states import JobState
 from store.tables.jobs import Job

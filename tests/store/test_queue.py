@@ -4,7 +4,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import delete
 
-from store.repositories import jobs, leases, outbox, queue
+from store.repositories import jobs, leases, queue, workers
 from store.session import Sessions, session_scope
 from store.states import JobState
 from store.tables.jobs import Job
@@ -50,10 +50,10 @@ def test_two_senders_of_the_same_messages_do_not_wait_for_each_other(sessions: S
         for _ in range(4):
             jobs.create_job(session, make.job())
     with session_scope(sessions) as first, session_scope(sessions) as second:
-        mine = [message.id for message in outbox.unsent_messages(first, 3)]
-        theirs = [message.id for message in outbox.unsent_messages(second, 4)]
+        mine = [message.id for message in workers.unsent_messages(first, 3)]
+        theirs = [message.id for message in workers.unsent_messages(second, 4)]
         assert (len(mine), theirs[:3]) == (3, mine)
-        outbox.mark_sent(first, mine)
-        outbox.mark_sent(second, theirs)  # which leaves those that the first is noting to it
+        workers.mark_sent(first, mine)
+        workers.mark_sent(second, theirs)  # which leaves those that the first is noting to it
     with session_scope(sessions) as session:
-        assert outbox.unsent_messages(session, 10) == []
+        assert workers.unsent_messages(session, 10) == []

@@ -6,11 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from cryptography.fernet import Fernet
 from pydantic import ValidationError
 
 from store.errors import SigningKeyError
 from store.settings import Settings
-from store.signing import SigningKey, signing_key
+from store.signing import SigningKey, open_vault, signing_key
 
 URL = "postgresql://nobody@localhost/none"
 
@@ -40,3 +41,13 @@ def test_a_key_of_the_settings_wins_and_is_long_enough(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(ValidationError, match="secret_key"):
         Settings(database_url=URL, secret_key="short")
+
+
+def test_what_is_derived_from_a_key_stays_as_it_was_first_derived(tmp_path: Path) -> None:
+    """Receivers hold the secrets, and the database holds tokens that were encrypted earlier."""
+    settings = Settings(database_url=URL, var_dir=tmp_path, secret_key="0123456789abcdef" * 2)
+    key = signing_key(settings)
+    secret = key.secret(bytes(range(32)), key.fingerprint)
+    assert secret == "whsec_rhrRJKOWM6b8gH1EG4q2QF4WcysCVTEjoDEiPYQO3QY="
+    token = Fernet("2jW_qHQhuhpFCA9nkpazCAHfhs4ZRx6X2wtREqN2Y1A=").encrypt(b"hf_token")
+    assert open_vault(settings).unlock(token) == "hf_token"

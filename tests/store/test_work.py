@@ -7,7 +7,7 @@ import pytest
 from axformer.wire.kinds import JobKind
 from store.repositories import jobs, queue
 from store.session import Sessions, session_scope
-from store.work import work_of
+from store.tables.jobs import work_of
 from tests.store.makers import Makers
 
 

@@ -12,14 +12,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from store.settings import Settings
-from worker.sandbox.lines import Lines
+from worker.sandbox.lines import PipeEnd
 from worker.sandbox.work import serve
 
 _HELD_SECONDS = 180.0
 """For a worker to do something about its process, on a loaded machine."""
 
 
-class _Theirs(Lines):
+class _Theirs(PipeEnd):
     """The lines of a process, which may be held where it looks for messages."""
 
     def poll(self, seconds: float = 0.0) -> bytes | None:
@@ -38,7 +38,7 @@ class Unconfined:
     def __init__(self, directory: Path, settings: Settings) -> None:
         theirs_in, ours_out = os.pipe()
         ours_in, theirs_out = os.pipe()
-        self.lines = Lines(ours_in, ours_out)
+        self.lines = PipeEnd(ours_in, ours_out)
         os.write(theirs_out, json.dumps({"type": "restrictions", "refused": {}}).encode() + b"\n")
         self._theirs = _Theirs(theirs_in, theirs_out)
         self._thread = threading.Thread(target=self._serve, name="unconfined")

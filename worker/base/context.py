@@ -12,9 +12,12 @@ from tempfile import NamedTemporaryFile
 import structlog
 from sqlalchemy.orm import Session
 
+from axformer.config import EARLIER
+from axformer.config import KNOBS as KNOWN
 from axformer.wire.devices import Device
 from store.errors import StorageFullError, StorageUnavailableError
 from store.ids import new_id
+from store.migrate import newest_revision
 from store.repositories.claims import claim_next
 from store.repositories.line import Abilities, rules_of
 from store.repositories.revision import database_revision
@@ -23,7 +26,6 @@ from store.session import Sessions, make_engine, make_sessions, session_scope
 from store.settings import Settings
 from store.storage.storage import Storage, open_storage
 from store.tables.jobs import Job
-from worker.base.compatibility import KNOBS, is_compatible, known_revision
 from worker.sandbox.sandboxes import Sandboxes
 
 AUTO = "auto"
@@ -136,3 +138,18 @@ def abilities(settings: Settings) -> Abilities:
 def _make_known(session: Session, context: WorkerContext) -> None:
     able, process = abilities(context.settings), worker_name(os.getpid())
     note_worker(session, context.name, process, context.settings.celery_queue, able.device, able.machine)
+
+
+KNOBS = frozenset(KNOWN) | EARLIER
+"""The knobs that this worker knows, including those of earlier versions."""
+
+
+@cache
+def known_revision() -> str:
+    """The schema that this worker knows."""
+    return newest_revision()
+
+
+def is_compatible(session: Session) -> bool:
+    """Whether the database has the schema that this worker knows."""
+    return database_revision(session) == known_revision()

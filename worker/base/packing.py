@@ -36,8 +36,6 @@ def store_files(
     Args:
         files: the files by name, open for reading.
         archive: path of the archive to write.
-        job_id: the job of the files.
-        storage: stores the files.
         check: called before each file; raises to stop.
 
     Returns:

@@ -14,18 +14,11 @@ _PRIVATE = 0o600
 
 
 def unpack(
-    archive: Path,
-    name: str,
-    into: Path,
-    *,
-    max_bytes: int,
-    max_members: int,
-    watch: Callable[[], None] = lambda: None,
+    archive: Path, name: str, into: Path, *, max_bytes: int, max_members: int, watch: Callable[[], None] = lambda: None
 ) -> list[str]:
     """Write the checkpoint's files in an archive into a directory.
 
     Args:
-        archive: the archive.
         name: its file name, whose suffix tells the kind, and which messages show.
         into: an empty directory.
         max_bytes: most bytes after decompression.

@@ -1,15 +1,4 @@
-"""What can go wrong while a reference is fetched, as one tree.
-
-FetchError
-├── ReferenceInvalid      the reference is not written in a form that is understood
-├── ReferenceForbidden    it names a place that this service does not read
-├── ReferenceDenied       the source exists but refuses access
-├── ReferenceMissing      nothing is found there
-├── ReferenceTooLarge     it holds more than the service takes
-├── ReferenceDiffers      it holds something else than the job says
-├── ArchiveInvalid        an uploaded archive is damaged or holds what it must not
-├── SourceTooSlow         the source takes longer than a worker waits
-└── SourceUnavailable     the source did not answer, or broke off; the same reference may work later
+"""What can go wrong while a reference is fetched, as one tree below :class:`FetchError`.
 
 Each class carries a ``code`` (stable, for programs). A message names the reference without its query string, which may
 hold a signature, and says what to do.

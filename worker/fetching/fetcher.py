@@ -59,8 +59,6 @@ class Fetcher:
         """Put a checkpoint's files into a directory, which is made. Other files at the reference are left alone.
 
         Args:
-            uri: the reference.
-            into: the directory.
             expected: its SHA-256, as :class:`Fetched` has it; None takes what there is.
 
         Raises:

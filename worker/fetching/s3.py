@@ -58,10 +58,7 @@ class S3Source:
     @cached_property
     def _files(self) -> Any:
         return s3fs.S3FileSystem(
-            config_kwargs={
-                "connect_timeout": self._policy.connect_seconds,
-                "read_timeout": self._policy.read_seconds,
-            },
+            config_kwargs={"connect_timeout": self._policy.connect_seconds, "read_timeout": self._policy.read_seconds},
             skip_instance_cache=True,
         )
 

@@ -24,7 +24,6 @@ class ReferenceSource(Protocol):
     @property
     def filename(self) -> str:
         """Name of the referenced file itself, whose suffix tells what it is; empty for a directory."""
-        ...
 
     def names(self) -> Sequence[str] | None:
         """Base names of the files in the referenced directory; None where the source cannot list.
@@ -32,7 +31,6 @@ class ReferenceSource(Protocol):
         Raises:
             FetchError: the source refuses, fails, or holds no such directory.
         """
-        ...
 
     def open(self, name: str | None, known: str | None) -> AbstractContextManager[SourceContent | None]:
         """Start to read a file of the directory, or without a name the referenced file itself.
@@ -43,4 +41,3 @@ class ReferenceSource(Protocol):
         Raises:
             FetchError: the source refuses, fails, or holds no such file.
         """
-        ...

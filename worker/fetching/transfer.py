@@ -49,11 +49,9 @@ class Transfer:
         """Put a file at ``destination``, read-only.
 
         Args:
-            source: where it is.
             place: names the file among all sources; never shown.
             name: its base name in the referenced directory; None for the referenced file itself.
             destination: must not exist.
-            limit: most bytes.
 
         Raises:
             FetchError: it cannot be had, or has more bytes than ``limit``.

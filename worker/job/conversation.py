@@ -6,6 +6,7 @@ trial, at a checkpoint of a training or after a report, so that nothing is lost 
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 from axformer.plan.trial import Trial
@@ -17,17 +18,17 @@ from worker.sandbox.messages import (
     Begin,
     GoAhead,
     GoOn,
+    JobOrder,
     MemoryEstimate,
     Message,
     Opened,
-    Order,
     Published,
-    Replay,
     Searched,
+    StoredTrials,
     Suspend,
     Suspended,
     Trained,
-    Tried,
+    TrialMade,
     Working,
 )
 from worker.sandbox.sandbox import Sandbox
@@ -38,63 +39,51 @@ _REPLAY = 1000
 M = TypeVar("M", bound=Message)
 
 
+@dataclass(frozen=True)
 class Conversation:
     """The worker's side of the protocol. Every method raises what ``Sandbox.hear`` and ``check_stop`` raise."""
 
-    def __init__(
-        self,
-        sandbox: Sandbox,
-        check_stop: CheckStop,
-        time_slice: TimeSlice,
-        on_step: OnStep = ignore,
-        flush: Callable[[], None] = lambda: None,
-    ) -> None:
-        """
-        Args:
-            sandbox: holds the process.
-            check_stop: called while waiting for the process; raises if the work must stop.
-            time_slice: when the process is suspended and the job queued again.
-            on_step: takes what the process does meanwhile.
-            flush: writes what is pending, before a step is reported and before the job is queued again.
-        """
-        self._sandbox = sandbox
-        self._check_stop = check_stop
-        self._slice = time_slice
-        self._on_step = on_step
-        self._flush = flush
+    sandbox: Sandbox
+    check_stop: CheckStop
+    """Called while waiting for the process; raises if the work must stop."""
+    time_slice: TimeSlice
+    """When the process is suspended and the job queued again."""
+    on_step: OnStep = ignore
+    """Takes what the process does meanwhile."""
+    flush: Callable[[], None] = lambda: None
+    """Writes what is pending, before a step is reported and before the job is queued again."""
 
-    def open(self, order: Order, make_room: Callable[[MemoryEstimate], None]) -> Opened:
+    def open(self, order: JobOrder, make_room: Callable[[MemoryEstimate], None]) -> Opened:
         """Have the process load the model and the data, and train a new head where there is one.
 
         Args:
-            order: the job.
             make_room: frees the memory that the job needs, or raises.
         """
-        self._sandbox.make_ready(self._check_stop)
-        self._sandbox.tell(order, self._check_stop)
-        make_room(self._sandbox.hear(MemoryEstimate, self._check_stop))
-        self._sandbox.tell(GoAhead(), self._check_stop)
+        self.sandbox.make_ready(self.check_stop)
+        self.sandbox.tell(order, self.check_stop)
+        make_room(self.sandbox.hear(MemoryEstimate, self.check_stop))
+        self.sandbox.tell(GoAhead(), self.check_stop)
         return self._hear(Opened)
 
     def begin(self, stored: Sequence[Trial]) -> None:
         """Send the trials that earlier workers stored, and have the process continue after them."""
         for start in range(0, len(stored), _REPLAY):
-            self._sandbox.tell(Replay(trials=tuple(stored[start : start + _REPLAY])), self._check_stop)
-        self._sandbox.tell(Begin(), self._check_stop)
+            self.sandbox.tell(StoredTrials(trials=tuple(stored[start : start + _REPLAY])), self.check_stop)
+        self.sandbox.tell(Begin(), self.check_stop)
 
-    def next(self) -> Tried | Searched:
+    def next(self) -> TrialMade | Searched:
         """What a search does next: a trial, or its end."""
-        step = self._hear(Tried, Searched)
-        assert isinstance(step, Tried | Searched)
+        step = self._hear(TrialMade, Searched)
+        assert isinstance(step, TrialMade | Searched)
         return step
 
-    def arrived_trials(self) -> Iterator[Tried]:
+    def arrived_trials(self) -> Iterator[TrialMade]:
         """The trials that have already arrived, without waiting."""
-        return (message for message in self._sandbox.what_is_there() if isinstance(message, Tried))
+        return (message for message in self.sandbox.what_is_there() if isinstance(message, TrialMade))
 
     def go_on(self) -> None:
         """Resume a suspended process."""
-        self._sandbox.tell(GoOn(), self._check_stop)
+        self.sandbox.tell(GoOn(), self.check_stop)
 
     def searched(self) -> Searched:
         """Wait until the stored trials are replayed, for a job without new ones."""
@@ -115,16 +104,16 @@ class Conversation:
             SliceOverError: the process is suspended, and the job is queued again.
         """
         while True:
-            message = self._sandbox.hear_any(self._check_stop)
-            if isinstance(message, Working | Tried) and self._slice.is_wanted():
-                self._sandbox.tell(Suspend(), self._check_stop)
+            message = self.sandbox.hear_any(self.check_stop)
+            if isinstance(message, Working | TrialMade) and self.time_slice.is_wanted():
+                self.sandbox.tell(Suspend(), self.check_stop)
             if isinstance(message, kinds):
                 return message
-            self._flush()
+            self.flush()
             if isinstance(message, Working):
-                self._on_step(message.step)
-            elif isinstance(message, Suspended) and self._slice.is_asked_for:
-                self._slice.yield_to_others()
+                self.on_step(message.step)
+            elif isinstance(message, Suspended) and self.time_slice.is_asked_for:
+                self.time_slice.yield_to_others()
                 self.go_on()
             else:
                 wanted = " or ".join(kind.__name__ for kind in kinds)

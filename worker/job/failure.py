@@ -3,7 +3,7 @@
 import errno
 import re
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -86,7 +86,7 @@ def with_original_uris(inputs: JobInputs) -> Iterator[None]:
         yield
     except InputError as error:
         message = str(error)
-        paths = _original_names(inputs)
+        paths = {str(path): (part, inputs.names[part]) for part, path in inputs.paths.items()}
         blamed = next((part for path, (part, _) in paths.items() if path in message), None)
         for path, (_, shown) in paths.items():
             message = message.replace(path, shown)
@@ -125,27 +125,16 @@ def _shortage(error: Exception) -> Failure | None:
     if isinstance(error, StorageFullError):
         message = "the service's storage is full; retry when the operator has made room"
         return Failure("storage_full", message, retryable=True)
-    if _is_disk_full(error):
+    reason = error.reason if isinstance(error, WorkFailedError) else None
+    if reason == "disk_full" or (isinstance(error, OSError) and error.errno in _NO_SPACE):
         message = "the worker's disk is full; retry when the operator has made room"
         return Failure("disk_full", message, retryable=True)
-    if _is_out_of_memory(error):
+    if reason == "out_of_memory" or isinstance(error, MemoryError):
         message = (
             "the model and data need more memory than the worker has; lower cache_budget, batch_tokens or max_length"
         )
         return Failure(OUT_OF_MEMORY, message, "config")
     return None
-
-
-def _is_disk_full(error: Exception) -> bool:
-    if isinstance(error, WorkFailedError):
-        return error.reason == "disk_full"
-    return isinstance(error, OSError) and error.errno in _NO_SPACE
-
-
-def _is_out_of_memory(error: Exception) -> bool:
-    if isinstance(error, WorkFailedError):
-        return error.reason == "out_of_memory"
-    return isinstance(error, MemoryError)
 
 
 def _unforeseen(error: Exception) -> Failure:
@@ -154,11 +143,6 @@ def _unforeseen(error: Exception) -> Failure:
     _LOG.error("internal_error", error_id=error_id, exc_info=error, **detail)
     message = f"an error of the service stopped this job; retry it, or give the operator the id {error_id}"
     return Failure(INTERNAL_ERROR, message, retryable=True)
-
-
-def _original_names(inputs: JobInputs) -> Mapping[str, tuple[str, str]]:
-    """For each local path the part of the job that it is, and what the owner calls it."""
-    return {str(path): (part, inputs.names[part]) for part, path in inputs.paths.items()}
 
 
 def _part_of(error: InputError, blamed: str | None) -> str | None:

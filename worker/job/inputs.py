@@ -40,11 +40,6 @@ class JobInputs:
 def fetch_inputs(job: Job, fetcher: Fetcher, work: Path) -> JobInputs:
     """Fetch everything that a job refers to.
 
-    Args:
-        job: the job whose references are fetched.
-        fetcher: downloads content to this machine.
-        work: directory for the files.
-
     Raises:
         FetchError: something cannot be fetched; its ``param`` names the field of the job.
         InputsChangedError: the job has a trace that began on other content.

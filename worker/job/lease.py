@@ -8,6 +8,7 @@ import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
 from store.errors import CancelRequestedError, LeaseLostError, PauseRequestedError
+from store.repositories import leases
 from store.states import JobState
 from worker.job.ledger import Ledger
 
@@ -78,7 +79,7 @@ class Lease:
         while not self._over.wait(self._heartbeat_seconds):
             asked = time.monotonic()
             try:
-                state = self._ledger.renew(self._lease_seconds)
+                state = self._ledger.write(leases.heartbeat, self._lease_seconds)
             except LeaseLostError:
                 self._lost.set()
                 return

@@ -1,50 +1,35 @@
 """A job whose process has loaded the model; if there is room, it stays open between time slices."""
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 
 from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Trial
 from worker.job.inputs import JobInputs
 from worker.sandbox.errors import ProcessMisbehavedError
-from worker.sandbox.messages import Searched, SpeedEstimate, Tried
+from worker.sandbox.messages import PlanSpeed, Searched, TrialMade
 from worker.sandbox.sandbox import Sandbox
 from worker.sandbox.trials import check_next
 
 
+@dataclass(eq=False)
 class OpenJob:
     """A job's process, its input files, and its trials. ``close`` ends the process and removes the files."""
 
-    def __init__(
-        self,
-        sandbox: Sandbox,
-        inputs: JobInputs,
-        dimensions: Dimensions,
-        most_trials: int,
-        stored: Sequence[Trial],
-        first_look: str | None,
-    ) -> None:
-        """
-        Args:
-            sandbox: runs the process.
-            inputs: its input files.
-            dimensions: of its model.
-            most_trials: an upper bound on the number of its trials.
-            stored: its trials in the database.
-            first_look: one line on the validation data and the untouched model; None for an export.
-        """
-        self.sandbox = sandbox
-        self.inputs = inputs
-        self.dimensions = dimensions
-        self.first_look = first_look
-        self.searched: Searched | None = None
-        """The end of the search, once it is over; the model may still be trained after it, over several time slices."""
-        self._most_trials = most_trials
-        self.trials = list(stored)
-        """All known trials. While the job waits for its next time slice, the database has all of them."""
-        self._speed: SpeedEstimate | None = None
+    sandbox: Sandbox
+    inputs: JobInputs
+    dimensions: Dimensions
+    most_trials: int
+    """An upper bound on the number of its trials."""
+    trials: list[Trial]
+    """All known trials. While the job waits for its next time slice, the database has all of them."""
+    first_look: str | None
+    """One line on the validation data and the untouched model; None for an export."""
+    searched: Searched | None = None
+    """The end of the search, once it is over; the model may still be trained after it, over several time slices."""
+    _speed: PlanSpeed | None = None
 
     @property
-    def speed(self) -> SpeedEstimate:
+    def speed(self) -> PlanSpeed:
         """Estimated speed of the current plan.
 
         Raises:
@@ -55,16 +40,16 @@ class OpenJob:
         return self._speed
 
     @speed.setter
-    def speed(self, estimate: SpeedEstimate) -> None:
+    def speed(self, estimate: PlanSpeed) -> None:
         self._speed = estimate
 
-    def take(self, tried: Tried) -> None:
+    def take(self, tried: TrialMade) -> None:
         """Add a trial that the process sent.
 
         Raises:
             ProcessMisbehavedError: it cannot be the next one.
         """
-        check_next(tried.trial, len(self.trials), self.dimensions, self._most_trials)
+        check_next(tried.trial, len(self.trials), self.dimensions, self.most_trials)
         self.trials.append(tried.trial)
         self._speed = tried.speed or self._speed
 

@@ -9,6 +9,7 @@ from axformer.wire.references import says_nothing, shown_name
 from axformer.wire.run import SettledRun
 from axformer.wire.steps import StepName
 from store.references import shown
+from store.repositories import leases
 from store.states import JobState
 from store.tables.jobs import Job
 from worker.base.context import WorkerContext
@@ -21,7 +22,7 @@ from worker.job.open_job import OpenJob
 from worker.job.time_slice import TimeSlice
 from worker.job.warm import WarmSlot, make_room
 from worker.sandbox.delivery import RESULT
-from worker.sandbox.messages import AnalysisOrder, Order
+from worker.sandbox.messages import AnalysisOrder, JobOrder
 from worker.sandbox.sandbox import Sandbox
 from worker.sandbox.trials import most_trials
 
@@ -46,18 +47,18 @@ def open_job(
         sandbox = context.sandboxes.take(job.id)
         resources.callback(sandbox.close)
         inputs = fetch_inputs(job, fetcher_of(context, job, lease.check_stop), sandbox.inputs)
-        ledger.note("job.fetched", {"sha256": dict(inputs.digests)})
-        ledger.enter(JobState.VALIDATING)
+        ledger.write(leases.add_event, "job.fetched", {"sha256": dict(inputs.digests)})
+        ledger.write(leases.set_state, JobState.VALIDATING)
         conversation = Conversation(sandbox, lease.check_stop, time_slice, StepWriter(ledger))
         order = _order(context, job, inputs, sandbox)
         begins_anew = _has_trained(job, order.run) and not sandbox.state.is_dir()
         with with_original_uris(inputs):
             loaded = conversation.open(order, partial(make_room, settings=context.settings, warm=warm))
         if loaded.notes:
-            ledger.note("job.noted", {"notes": list(loaded.notes)})
+            ledger.write(leases.add_event, "job.noted", {"notes": list(loaded.notes)})
         if begins_anew:
-            ledger.note("job.noted", {"notes": [BEGINS_ANEW]})
-        ledger.enter(JobState.RUNNING)
+            ledger.write(leases.add_event, "job.noted", {"notes": [BEGINS_ANEW]})
+        ledger.write(leases.set_state, JobState.RUNNING)
         stored = ledger.stored_trials(context.settings.trace_chunk)
         conversation.begin(stored)
         resources.pop_all()
@@ -78,18 +79,16 @@ def _has_trained(job: Job, settled: SettledRun | None) -> bool:
     return step is not None and step["name"] == StepName.TRAINING
 
 
-def _order(context: WorkerContext, job: Job, inputs: JobInputs, sandbox: Sandbox) -> Order:
+def _order(context: WorkerContext, job: Job, inputs: JobInputs, sandbox: Sandbox) -> JobOrder:
     paths = {part: str(path) for part, path in inputs.paths.items()}
+    references = {part: shown(source["uri"]) for part, source in job.sources.items()}
     settled = analysis = None
     if job.kind is JobKind.ANALYSIS:
-        references = {part: shown(source["uri"]) for part, source in job.sources.items()}
         asked = AnalysisRun.model_validate(job.run).located(paths)
         analysis = AnalysisOrder(run=asked, references=references, digests=dict(inputs.digests))
     else:
-        settled = SettledRun.model_validate(job.spec)
-        told = {part: shown(source["uri"]) for part, source in job.sources.items()}
-        settled = settled.located(told)
-    return Order(
+        settled = SettledRun.model_validate(job.spec).located(references)
+    return JobOrder(
         kind=job.kind,
         run=settled,
         paths=paths,

@@ -12,6 +12,7 @@ import structlog
 from sqlalchemy.exc import InterfaceError, OperationalError
 
 from store.errors import CancelRequestedError, LeaseLostError, PauseRequestedError, StorageUnavailableError, StoreError
+from store.repositories import leases
 from store.states import JobState
 from store.storage.storage import job_folder
 from store.tables.jobs import Job
@@ -39,8 +40,6 @@ def run_job(context: WorkerContext, job: Job, stop: threading.Event, warm: WarmS
     and the worker that claims it next continues after the stored trials.
 
     Args:
-        context: the resources of this process.
-        job: the job, just claimed.
         stop: set when this worker must end.
         warm: keeps a pass whose time slice is over; None to keep none.
 
@@ -73,15 +72,15 @@ def _run_to_an_end(context: WorkerContext, job: Job, ledger: Ledger, lease: Leas
     except SliceOverError:
         _LOG.info("job_yielded")
     except CancelRequestedError:
-        ledger.cancel()
+        ledger.write(leases.finish_cancelled)
         discard(context, job.id)
         _LOG.info("job_cancelled")
     except (StopRequestedError, PauseRequestedError) as error:
-        ledger.give_back(str(error))
+        ledger.write(leases.release, str(error))
         _LOG.info("job_given_back", reason=str(error))
     except StorageUnavailableError as error:
         _LOG.error("storage_unavailable", reason=str(error))
-        ledger.give_back(_NO_STORAGE)
+        ledger.write(leases.release, _NO_STORAGE)
         return False
     except (LeaseLostError, OperationalError, InterfaceError, ProcessDiedError):
         raise
@@ -98,8 +97,8 @@ def _release(context: WorkerContext, ledger: Ledger, error: ProcessDiedError, st
     """
     _LOG.error("sandbox_died", reason=str(error))
     if stop.wait(_TOLD_SECONDS):
-        ledger.give_back("its worker was ended")
-    elif ledger.abandon("the process that worked on it has died") is JobState.CANCELLED:
+        ledger.write(leases.release, "its worker was ended")
+    elif ledger.write(leases.abandon, "the process that worked on it has died").state is JobState.CANCELLED:
         discard(context, ledger.job_id)
 
 
@@ -107,10 +106,10 @@ def _end_badly(context: WorkerContext, job: Job, ledger: Ledger, error: Exceptio
     """Fail a job, or give it back if the cause may be a worker that is older or newer than the database."""
     failure = failure_of(error)
     if failure.code == INTERNAL_ERROR and not ledger.is_compatible():
-        ledger.give_back("this worker does not fit the database's schema any more")
+        ledger.write(leases.release, "this worker does not fit the database's schema any more")
         _LOG.warning("job_given_back", reason="schema_differs")
         return False
-    ledger.fail(failure.as_dict())
+    ledger.write(leases.finish_failed, failure.as_dict())
     discard(context, job.id)
     _LOG.info("job_failed", code=failure.code, message=failure.message)
     return True

@@ -2,6 +2,7 @@
 
 import time
 
+from store.repositories import claims
 from store.repositories.line import rules_of
 from store.settings import Settings
 from worker.base.context import abilities
@@ -27,11 +28,6 @@ class TimeSlice:
     """
 
     def __init__(self, ledger: Ledger, settings: Settings) -> None:
-        """
-        Args:
-            ledger: the running job's ledger.
-            settings: the worker's settings, with the length of a slice.
-        """
         self._settings = settings
         self._ledger = ledger
         self._ask_at: float | None = None
@@ -58,7 +54,9 @@ class TimeSlice:
             SliceOverError: the job is queued.
         """
         reason = _REASON.format(seconds=self._settings.slice_seconds)
-        fence = self._ledger.yield_to_others(reason, abilities(self._settings), rules_of(self._settings))
+        fence = self._ledger.write(
+            claims.yield_to_others, reason, able=abilities(self._settings), rules=rules_of(self._settings)
+        )
         if fence is not None:
             raise SliceOverError(fence)
         self.is_asked_for = False

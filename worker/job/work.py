@@ -1,6 +1,6 @@
 """The work on a claimed job: open its process, or take up the waiting one; search, export or analyze; publish the result."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from shutil import rmtree
@@ -13,6 +13,7 @@ from axformer.wire.kinds import JobKind
 from axformer.wire.report import Report
 from axformer.wire.run import SettledRun
 from store.errors import PauseRequestedError
+from store.repositories import leases
 from store.states import JobState
 from store.tables.files import Artifact
 from store.tables.jobs import Job
@@ -29,7 +30,7 @@ from worker.job.time_slice import SliceOverError, TimeSlice
 from worker.job.warm import WarmSlot
 from worker.sandbox.delivery import RESULT, DeliveryError, delivered
 from worker.sandbox.errors import ProcessMisbehavedError
-from worker.sandbox.messages import Published, Searched, Tried, storable_json
+from worker.sandbox.messages import Published, Searched, TrialMade, storable_json
 
 
 @dataclass(frozen=True)
@@ -71,29 +72,36 @@ def carry_out(context: WorkerContext, job: Job, ledger: Ledger, lease: Lease, wa
         resources.callback(opened.close)
         work = ClaimedJob(context, job, opened, ledger, lease, StepWriter(ledger), time_slice)
         if waiting is not None:
-            ledger.enter(JobState.VALIDATING)
-            ledger.enter(JobState.RUNNING, "its model was still in memory")
+            ledger.write(leases.set_state, JobState.VALIDATING)
+            ledger.write(leases.set_state, JobState.RUNNING, "its model was still in memory")
             work.conversation().go_on()
         try:
             with with_original_uris(opened.inputs):
-                _KINDS[job.kind](work)
+                if job.kind is JobKind.ANALYSIS:
+                    _analyze(work)
+                else:
+                    _make_model(work)
         except SliceOverError as over:
             resources.pop_all()
             warm.keep(job.id, over.fence, opened)
             raise
 
 
-def _prune(work: ClaimedJob) -> None:
-    """Record the trials of a run until the search ends, and publish the result."""
+def _make_model(work: ClaimedJob) -> None:
+    """Record the trials of a run until the search ends, or replay those of an export, and publish the model."""
     if work.opened.searched is None:
-        work.opened.searched = _search(work, _recorder_of(work))
-    _publish_model(work, work.opened.searched)
+        is_export = work.job.kind is JobKind.EXPORT
+        work.opened.searched = _replay(work) if is_export else _search(work, _recorder_of(work))
+    work.conversation().trained()
+    if work.opened.searched.note is not None:
+        work.ledger.write(leases.add_event, "job.noted", {"notes": [work.opened.searched.note]})
+    _publish(work, Report)
 
 
 def _search(work: ClaimedJob, recorder: Recorder) -> Searched:
     conversation = work.conversation(recorder.flush)
     try:
-        while isinstance(step := conversation.next(), Tried):
+        while isinstance(step := conversation.next(), TrialMade):
             _take(work, recorder, step)
     except (StopRequestedError, PauseRequestedError):
         for tried in conversation.arrived_trials():
@@ -105,16 +113,9 @@ def _search(work: ClaimedJob, recorder: Recorder) -> Searched:
     return step
 
 
-def _take(work: ClaimedJob, recorder: Recorder, tried: Tried) -> None:
+def _take(work: ClaimedJob, recorder: Recorder, tried: TrialMade) -> None:
     work.opened.take(tried)
     recorder.add(tried.trial)
-
-
-def _export(work: ClaimedJob) -> None:
-    """Replay the trials of another job, and publish the model that they lead to."""
-    if work.opened.searched is None:
-        work.opened.searched = _replay(work)
-    _publish_model(work, work.opened.searched)
 
 
 def _replay(work: ClaimedJob) -> Searched:
@@ -126,7 +127,7 @@ def _replay(work: ClaimedJob) -> Searched:
 
 def _analyze(work: ClaimedJob) -> None:
     """Wait for the reports on a model, which has no trials, and publish them."""
-    work.ledger.record([], _progress(work))
+    work.ledger.write(leases.add_trials, [], _progress(work))
     work.conversation().trained()
     _publish(work, Analysis)
 
@@ -159,32 +160,17 @@ def _recorder_of(work: ClaimedJob) -> Recorder:
     return recorder
 
 
-_KINDS: Mapping[JobKind, Callable[[ClaimedJob], None]] = {
-    JobKind.PASS: _prune,
-    JobKind.EXPORT: _export,
-    JobKind.ANALYSIS: _analyze,
-}
-"""Each takes a job whose process is open and runs it to its end or to the end of its time slice."""
-
-
-def _publish_model(work: ClaimedJob, searched: Searched) -> None:
+def _publish(work: ClaimedJob, shape: type[Report | Analysis]) -> None:
     """Wait for the files, store them, and record the success of the job.
 
     Raises:
         ProcessMisbehavedError: the files are not a result.
     """
-    work.conversation().trained()
-    if searched.note is not None:
-        work.ledger.note("job.noted", {"notes": [searched.note]})
-    _publish(work, Report)
-
-
-def _publish(work: ClaimedJob, shape: type[Report | Analysis]) -> None:
-    work.ledger.enter(JobState.PACKAGING)
+    work.ledger.write(leases.set_state, JobState.PACKAGING)
     published = work.conversation().published()
     work.opened.sandbox.end_process()
     report = _checked(published, shape)
-    work.ledger.succeed(report, _store(work))
+    work.ledger.write(leases.finish_succeeded, report, _store(work))
     rmtree(work.opened.sandbox.state, ignore_errors=True)
 
 

@@ -17,10 +17,10 @@ from celery.worker import state
 from sqlalchemy.exc import SQLAlchemyError
 
 from store.errors import StorageFullError, StorageRefusedError, StorageUnavailableError
+from store.logs import configure_logs
 from store.storage.storage import open_storage
 from store.system.processes import once
 from worker.base.context import make_known, open_context, with_device
-from worker.base.logs import configure_logs
 from worker.celery_app import app, settings
 from worker.handover.courier import Courier
 from worker.janitor import Janitor
@@ -51,7 +51,7 @@ _beside: list[Deliverer | Courier | Janitor] = []
 
 
 def _set_up_logs(**_: Any) -> None:
-    configure_logs()
+    configure_logs(always_json=True)
 
 
 def _check_storage(**_: Any) -> None:

@@ -11,10 +11,9 @@ from sqlalchemy.orm import Session
 
 from store.repositories.claims import is_anything_claimable
 from store.repositories.line import Abilities
-from store.repositories.outbox import mark_sent, unsent_messages
-from store.repositories.workers import find_worker, see_worker
+from store.repositories.workers import find_worker, mark_sent, see_worker, unsent_messages
 from store.session import Sessions, session_scope
-from worker.base.compatibility import KNOBS, is_compatible
+from worker.base.context import KNOBS, is_compatible
 from worker.base.periodic import Periodic
 
 _LOG = structlog.get_logger(__name__)
@@ -55,19 +54,11 @@ class Announcer(Periodic):
     """A thread that announces periodically until it is stopped."""
 
     def __init__(
-        self,
-        sessions: Sessions,
-        send: Send,
-        is_busy: Callable[[], bool],
-        seconds: float,
-        worker: str = "",
+        self, sessions: Sessions, send: Send, is_busy: Callable[[], bool], seconds: float, worker: str = ""
     ) -> None:
         """
         Args:
-            sessions: database sessions of this process.
-            send: sends one message to the broker.
             is_busy: whether this worker is unable to take a job now.
-            seconds: interval between announcements.
             worker: this worker's name; until it has registered, jobs for every device are announced.
         """
         super().__init__("announcer", seconds)

@@ -50,12 +50,9 @@ class Supervisor(Periodic):
     ) -> None:
         """
         Args:
-            sessions: database sessions of this process.
             children: returns the ids of the living processes.
-            kill: kills a process.
             discard: removes the files of a cancelled job.
             obey_seconds: how long a process may take to stop.
-            every_seconds: interval between checks.
         """
         super().__init__("supervisor", every_seconds)
         self._sessions = sessions

@@ -13,10 +13,10 @@ from axformer.devices import resolve_device
 from axformer.opening import source_of
 from axformer.surroundings import Surroundings
 from axformer.wire.analysis import Analysis
-from worker.sandbox.messages import AnalysisOrder, Order
+from worker.sandbox.messages import AnalysisOrder, JobOrder
 
 
-def open_inputs(order: Order) -> AnalysisInputs:
+def open_inputs(order: JobOrder) -> AnalysisInputs:
     """Load the models and the rows of an analysis. Its commands name them as the job does.
 
     Raises:
@@ -46,14 +46,14 @@ def first_look(inputs: AnalysisInputs) -> str:
     return f"{len(inputs.data.rows):,} rows{train}, {inputs.checkpoint.task.name.replace('_', ' ')}"
 
 
-def carry_out(order: Order, inputs: AnalysisInputs, around: Surroundings) -> Analysis:
+def carry_out(order: JobOrder, inputs: AnalysisInputs, around: Surroundings) -> Analysis:
     """Make the reports; those that an earlier process has finished are taken over."""
     run = _asked(order).run
     around = replace(around, directory=_kept_reports(order))
     return analyzing.carry_out(inputs, WantedReports(run.reports, run.rows), around)
 
 
-def _kept_reports(order: Order) -> Path:
+def _kept_reports(order: JobOrder) -> Path:
     """The directory for finished reports, whose name is that of everything that decides what they say."""
     analysis = _asked(order)
     columns = {part: getattr(source, "columns", None) for part, source in analysis.run.sources().items()}
@@ -69,7 +69,7 @@ def _kept_reports(order: Order) -> Path:
     return directory
 
 
-def _asked(order: Order) -> AnalysisOrder:
+def _asked(order: JobOrder) -> AnalysisOrder:
     assert order.analysis is not None, "an analysis says what is asked for"
     return order.analysis
 

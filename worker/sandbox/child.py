@@ -4,7 +4,7 @@ import os
 import tempfile
 
 from axformer.cli.libraries import silence_libraries
-from worker.sandbox.lines import Lines
+from worker.sandbox.lines import PipeEnd
 from worker.sandbox.work import serve
 
 
@@ -17,7 +17,7 @@ def main(reads: int, writes: int) -> None:
     """
     tempfile.tempdir = os.environ["TMPDIR"]
     silence_libraries()
-    serve(Lines(reads, writes), _use_directory)
+    serve(PipeEnd(reads, writes), _use_directory)
 
 
 def _use_directory() -> None:

@@ -50,8 +50,6 @@ def delivered(directory: Path, stack: ExitStack, most_bytes: int) -> dict[str, B
 
     Args:
         directory: the directory of the result; the process must have ended.
-        stack: closes the files.
-        most_bytes: largest total size.
 
     Raises:
         DeliveryError: the directory holds something else, too much, or something that cannot be opened safely.

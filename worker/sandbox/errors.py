@@ -15,10 +15,14 @@ class ProcessMisbehavedError(SandboxError):
     """The process sent or left something that it never should; the author of its inputs may control it."""
 
 
+Reason = Literal["out_of_memory", "disk_full", "unforeseen"]
+"""Why a process could not continue."""
+
+
 class WorkFailedError(SandboxError):
     """The process could not continue, and said why."""
 
-    def __init__(self, reason: Literal["out_of_memory", "disk_full", "unforeseen"], detail: str) -> None:
+    def __init__(self, reason: Reason, detail: str) -> None:
         super().__init__(f"{reason} in a job's process")
         self.reason = reason
         self.detail = detail

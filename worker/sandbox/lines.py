@@ -22,7 +22,7 @@ class LineTooLongError(Exception):
     """The other side sent a line longer than the limit."""
 
 
-class Lines:
+class PipeEnd:
     """One end of the pipes. It owns both descriptors."""
 
     def __init__(self, reads: int, writes: int) -> None:

@@ -10,6 +10,16 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter
 
 from axformer.config import RunConfig, make_config
+from axformer.errors import (
+    ArtifactError,
+    AxFormerError,
+    CheckpointError,
+    ConfigError,
+    DataError,
+    InputError,
+    PlanError,
+    PoorModelError,
+)
 from axformer.intake.limits import DIMENSIONS
 from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Trial
@@ -17,6 +27,7 @@ from axformer.wire.analyses import AnalysisRun
 from axformer.wire.kinds import JobKind
 from axformer.wire.run import SettledRun
 from axformer.wire.steps import Step
+from worker.sandbox.errors import Reason
 
 _LONGEST_TEXT = 4000
 """Most characters of a text for a job's owner; the library's longest have some hundreds, and contain long paths."""
@@ -61,7 +72,7 @@ class AnalysisOrder(Message):
     """Of the inputs, by field: reports that an earlier process finished are of the same inputs, or are not used."""
 
 
-class Order(Message):
+class JobOrder(Message):
     """The job to work on."""
 
     type: Literal["order"] = "order"
@@ -101,7 +112,7 @@ class GoAhead(Message):
     type: Literal["go_ahead"] = "go_ahead"
 
 
-class Replay(Message):
+class StoredTrials(Message):
     """The next stored trials, in order."""
 
     type: Literal["replay"] = "replay"
@@ -184,19 +195,19 @@ class Opened(Message):
     shape: Shape
 
 
-class SpeedEstimate(Message):
+class PlanSpeed(Message):
     """See :class:`axformer.methods.targets.SpeedEstimate`."""
 
     operations: Bytes
     estimated_speedup: float = Field(ge=0, allow_inf_nan=False)
 
 
-class Tried(Message):
+class TrialMade(Message):
     """A new trial."""
 
     type: Literal["tried"] = "tried"
     trial: Trial
-    speed: SpeedEstimate | None
+    speed: PlanSpeed | None
     """Speed of the plan after this trial; None if it is that of the trial before."""
 
 
@@ -218,7 +229,7 @@ class Searched(Message):
 
     type: Literal["searched"] = "searched"
     note: Text | None
-    speed: SpeedEstimate
+    speed: PlanSpeed
 
 
 class Trained(Message):
@@ -234,13 +245,25 @@ class Published(Message):
     report: dict[str, Any]
 
 
+REFUSALS: dict[str, type[AxFormerError]] = {
+    kind.__name__: kind
+    for kind in (ConfigError, CheckpointError, DataError, PoorModelError, PlanError, InputError, ArtifactError)
+}
+"""The errors of the library that a job's owner is shown, each before the more general ones."""
+
+
+def _known_refusal(name: str) -> str:
+    if name not in REFUSALS:
+        raise ValueError("is no refusal of the library")
+    return name
+
+
 class Refused(Message):
     """The library refuses the job's inputs."""
 
     type: Literal["refused"] = "refused"
-    error: Literal[
-        "InputError", "ConfigError", "CheckpointError", "DataError", "PoorModelError", "PlanError", "ArtifactError"
-    ]
+    error: Annotated[str, AfterValidator(_known_refusal)]
+    """A name of :data:`REFUSALS`."""
     message: Text
 
 
@@ -248,20 +271,20 @@ class Failed(Message):
     """Something else went wrong."""
 
     type: Literal["failed"] = "failed"
-    reason: Literal["out_of_memory", "disk_full", "unforeseen"]
+    reason: Reason
     detail: Annotated[str, StringConstraints(max_length=_LONGEST_TRACE), AfterValidator(_storable)]
     """For the operator."""
 
 
-FROM_WORKER: TypeAdapter[Order | GoAhead | Replay | Begin | Suspend | GoOn] = TypeAdapter(
-    Annotated[Order | GoAhead | Replay | Begin | Suspend | GoOn, Field(discriminator="type")]
+FROM_WORKER: TypeAdapter[JobOrder | GoAhead | StoredTrials | Begin | Suspend | GoOn] = TypeAdapter(
+    Annotated[JobOrder | GoAhead | StoredTrials | Begin | Suspend | GoOn, Field(discriminator="type")]
 )
 Answer = (
     Restrictions
     | Ready
     | MemoryEstimate
     | Opened
-    | Tried
+    | TrialMade
     | Working
     | Suspended
     | Searched

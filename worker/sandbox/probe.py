@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -35,15 +36,7 @@ def refused_restrictions(settings: Settings) -> dict[str, str]:
         allowed = specification(inputs, home, settings)
         try:
             launched = subprocess.run(  # noqa: S603 - our own interpreter and module
-                [
-                    sys.executable,
-                    "-S",
-                    "-m",
-                    launch.__name__,
-                    json.dumps(allowed.as_dict()),
-                    str(os.getpid()),
-                    *_NOTHING,
-                ],
+                [sys.executable, "-S", "-m", launch.__name__, json.dumps(asdict(allowed)), str(os.getpid()), *_NOTHING],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 env=environment(os.environ, home),

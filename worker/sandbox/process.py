@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from store.settings import Settings
-from worker.sandbox.lines import Lines
+from worker.sandbox.lines import PipeEnd
 
 INPUTS, MADE, LOG = "inputs", "made", "errors.log"
 """In a job's directory: what the process may read, where it may write, and its standard output and error."""
@@ -23,17 +23,14 @@ class Process(Protocol):
     """Something that serves one job over lines."""
 
     @property
-    def lines(self) -> Lines:
+    def lines(self) -> PipeEnd:
         """The connection to the process."""
-        ...
 
     def is_alive(self) -> bool:
         """Whether the process is still running."""
-        ...
 
     def end(self) -> str:
         """Kill the process and all its descendants, and describe for the operator how it ended."""
-        ...
 
 
 class Start(Protocol):
@@ -41,16 +38,14 @@ class Start(Protocol):
 
     def __call__(self, directory: Path, settings: Settings) -> Process:
         """Start a process that may read ``directory/inputs`` and write to ``directory/made``."""
-        ...
 
 
 class ConfinedProcess:
     """A restricted process that :mod:`worker.sandbox.parent` forked."""
 
-    def __init__(self, lines: Lines, leash: socket.socket, log: BinaryIO) -> None:
+    def __init__(self, lines: PipeEnd, leash: socket.socket, log: BinaryIO) -> None:
         """
         Args:
-            lines: the connection to the process.
             leash: socket on which the parent reports the process's id and end; closing it ends the process.
             log: file with the standard output and error of the process.
         """

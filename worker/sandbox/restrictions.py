@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import axformer
@@ -55,10 +55,6 @@ class Specification:
     open_files: int = _OPEN_FILES
     processes: int = _PROCESSES
 
-    def as_dict(self) -> Mapping[str, object]:
-        """The specification as JSON-compatible data."""
-        return asdict(self)
-
 
 def specification(inputs: Path, outputs: Path, settings: Settings) -> Specification:
     """The restrictions of one job.
@@ -66,7 +62,6 @@ def specification(inputs: Path, outputs: Path, settings: Settings) -> Specificat
     Args:
         inputs: directory that the job may read.
         outputs: directory that it may write to.
-        settings: the worker's settings.
     """
     packages = (ROOT / "worker", Path(axformer.__file__).parent)
     python = dict.fromkeys((sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix))

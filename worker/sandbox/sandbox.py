@@ -6,28 +6,13 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from axformer.errors import (
-    ArtifactError,
-    AxFormerError,
-    CheckpointError,
-    ConfigError,
-    DataError,
-    InputError,
-    PlanError,
-    PoorModelError,
-)
 from store.settings import Settings
 from worker.sandbox.errors import ProcessDiedError, ProcessMisbehavedError, WorkFailedError
 from worker.sandbox.lines import CheckStop, LineTooLongError
-from worker.sandbox.messages import FROM_PROCESS, Answer, Failed, Message, Ready, Refused, Restrictions
+from worker.sandbox.messages import FROM_PROCESS, REFUSALS, Answer, Failed, Message, Ready, Refused, Restrictions
 from worker.sandbox.probe import check_required
 from worker.sandbox.process import INPUTS, MADE, STATE, Start
 from worker.sandbox.workspace import Workspace
-
-_ERRORS: dict[str, type[AxFormerError]] = {
-    kind.__name__: kind
-    for kind in (InputError, ConfigError, CheckpointError, DataError, PoorModelError, PlanError, ArtifactError)
-}
 
 M = TypeVar("M", bound=Message)
 
@@ -166,7 +151,7 @@ def understood(line: bytes) -> Answer:
         first = error.errors(include_input=False, include_url=False)[0]
         raise ProcessMisbehavedError(f"a line that is not a message: {first['type']} at {first['loc']}") from None
     if isinstance(message, Refused):
-        raise _ERRORS[message.error](message.message)
+        raise REFUSALS[message.error](message.message)
     if isinstance(message, Failed):
         raise WorkFailedError(message.reason, message.detail)
     return message

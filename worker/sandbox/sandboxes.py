@@ -19,7 +19,6 @@ class Sandboxes:
     def __init__(self, settings: Settings, start: Start | None = None) -> None:
         """
         Args:
-            settings: the worker's settings.
             start: starts processes; None to fork them from a warm parent.
         """
         self._settings = settings

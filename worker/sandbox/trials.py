@@ -33,9 +33,7 @@ def check_next(trial: Trial, number: int, dimensions: Dimensions, most: int) -> 
     """Check that a trial can be the next one.
 
     Args:
-        trial: the trial that the process sent.
         number: of the trials before it.
-        dimensions: of the model.
         most: an upper bound on the number of the job's trials.
 
     Raises:

@@ -2,18 +2,14 @@
 
 import time
 
-from worker.sandbox.lines import Lines
+from worker.sandbox.lines import PipeEnd
 from worker.sandbox.messages import FROM_WORKER, GoOn, Message, Suspend, Suspended
 
 
 class WorkersTurn:
     """Follows the messages of the worker while the process works. See :class:`axformer.surroundings.Turn`."""
 
-    def __init__(self, lines: Lines) -> None:
-        """
-        Args:
-            lines: the connection to the worker.
-        """
+    def __init__(self, lines: PipeEnd) -> None:
         self._lines = lines
         self._is_over = False
         self._waited = 0.0
@@ -44,7 +40,7 @@ class WorkersTurn:
         return time.monotonic() - self._waited
 
 
-def receive(lines: Lines, *kinds: type[Message]) -> Message:
+def receive(lines: PipeEnd, *kinds: type[Message]) -> Message:
     """Wait for the next message of one of these kinds. Others are outdated by the time they arrive, and are dropped.
 
     Raises:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,7 +15,7 @@ import structlog
 
 from store.settings import Settings
 from worker.sandbox import parent
-from worker.sandbox.lines import Lines
+from worker.sandbox.lines import PipeEnd
 from worker.sandbox.process import INPUTS, LOG, MADE, ConfinedProcess
 from worker.sandbox.restrictions import NOWHERE, environment, specification
 
@@ -92,10 +93,6 @@ class Keeper:
     """A thread that keeps a parent for the lifetime of the worker."""
 
     def __init__(self, program: str = PROGRAM) -> None:
-        """
-        Args:
-            program: of the parent, see :class:`WarmParent`.
-        """
         self._program = program
         self._running: tuple[threading.Thread, WarmParent] | None = None
         self._over = threading.Event()
@@ -156,7 +153,7 @@ def fork(address: str, directory: Path, settings: Settings) -> ConfinedProcess:
     Raises:
         OSError: nothing listens at the address.
     """
-    restrictions = json.dumps(specification(directory / INPUTS, directory / MADE, settings).as_dict()).encode()
+    restrictions = json.dumps(asdict(specification(directory / INPUTS, directory / MADE, settings))).encode()
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(address)
         (request_in, request_out), (theirs_in, ours_out), (ours_in, theirs_out) = os.pipe(), os.pipe(), os.pipe()
@@ -171,4 +168,4 @@ def fork(address: str, directory: Path, settings: Settings) -> ConfinedProcess:
         for descriptor in (request_in, theirs_in, theirs_out):
             os.close(descriptor)
     leash.setblocking(False)
-    return ConfinedProcess(Lines(ours_in, ours_out), leash, log)
+    return ConfinedProcess(PipeEnd(ours_in, ours_out), leash, log)

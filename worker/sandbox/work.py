@@ -3,6 +3,7 @@
 Each trial is sent at once. Where work takes long, the process polls for messages of the worker, which takes microseconds.
 """
 
+import errno
 import sys
 import time
 import traceback
@@ -10,9 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+import torch
+from safetensors import SafetensorError
+
 from axformer.analyzing import write_analysis
 from axformer.devices import AUTO, batch_tokens_of, resolve_device
-from axformer.errors import AxFormerError
 from axformer.evaluation.budget import free_bytes, total_bytes
 from axformer.intake.footprint import Footprint, RunWork, at_ease, least, with_models
 from axformer.intake.sizes import read_sizes
@@ -23,49 +26,51 @@ from axformer.wire.kinds import JobKind
 from axformer.wire.run import DATA, Run
 from axformer.wire.steps import Step
 from worker.sandbox.analyses import carry_out, first_look, open_inputs
-from worker.sandbox.lines import Lines
+from worker.sandbox.errors import Reason
+from worker.sandbox.lines import PipeEnd
 from worker.sandbox.messages import (
+    REFUSALS,
     Begin,
     Failed,
     GoAhead,
+    JobOrder,
     Memory,
     MemoryEstimate,
     Message,
     Opened,
-    Order,
+    PlanSpeed,
     Published,
     Ready,
     Refused,
-    Replay,
     Searched,
     Shape,
-    SpeedEstimate,
+    StoredTrials,
     Trained,
-    Tried,
+    TrialMade,
     Working,
     cut,
 )
-from worker.sandbox.reasons import error_name, reason_of
 from worker.sandbox.turn import WorkersTurn, receive
 
 _HEADS = "heads"
 """The report that takes gradients; without names, all reports are made."""
 _STEP_SECONDS = 1.0
 """Least seconds between two reports of one step."""
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+_CPU_OUT_OF_MEMORY = "can't allocate memory"  # the text of PyTorch's CPU allocator in a plain RuntimeError
 
 
-def serve(lines: Lines, begin: Callable[[], None] = lambda: None) -> None:
+def serve(lines: PipeEnd, begin: Callable[[], None] = lambda: None) -> None:
     """Serve one job, or none if the worker ends first.
 
     Args:
-        lines: the connection to the worker.
         begin: called when the job arrives.
     """
     try:
         _send(lines, Ready(auto="cuda" if resolve_device(AUTO).startswith("cuda") else "cpu"))
         order = receive(lines)
         begin()
-        assert isinstance(order, Order), "an order comes first"
+        assert isinstance(order, JobOrder), "an order comes first"
         _work(lines, order)
     except (EOFError, BrokenPipeError):
         return  # the worker has ended or has given up this job
@@ -73,9 +78,10 @@ def serve(lines: Lines, begin: Callable[[], None] = lambda: None) -> None:
         _send_error(lines, error)
 
 
-def _send_error(lines: Lines, error: Exception) -> None:
+def _send_error(lines: PipeEnd, error: Exception) -> None:
     message: Message
-    if isinstance(error, AxFormerError) and (name := error_name(error)) is not None:
+    name = next((name for name, kind in REFUSALS.items() if isinstance(error, kind)), None)
+    if name is not None:
         message = Refused(error=name, message=cut(str(error)))
     else:
         detail = "".join(traceback.format_exception(error))
@@ -86,7 +92,27 @@ def _send_error(lines: Lines, error: Exception) -> None:
         sys.stderr.write("the worker ended before an error could be reported\n")
 
 
-def _work(lines: Lines, order: Order) -> None:
+def reason_of(error: Exception) -> Reason:
+    """Classify an error of a library."""
+    if _is_out_of_memory(error):
+        return "out_of_memory"
+    return "disk_full" if _is_disk_full(error) else "unforeseen"
+
+
+def _is_disk_full(error: Exception) -> bool:
+    if isinstance(error, OSError):
+        return error.errno in _NO_SPACE
+    # Safetensors quotes the system's error number in the text of its own error.
+    return isinstance(error, SafetensorError) and any(f"(os error {number})" in str(error) for number in _NO_SPACE)
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    return isinstance(error, RuntimeError) and _CPU_OUT_OF_MEMORY in str(error)
+
+
+def _work(lines: PipeEnd, order: JobOrder) -> None:
     _send(lines, _memory_estimate(order))
     receive(lines, GoAhead)
     turn = WorkersTurn(lines)
@@ -94,7 +120,7 @@ def _work(lines: Lines, order: Order) -> None:
     _KINDS[order.kind](lines, order, around)
 
 
-def _prune(lines: Lines, order: Order, around: Surroundings) -> None:
+def _prune(lines: PipeEnd, order: JobOrder, around: Surroundings) -> None:
     """Run the pass after a first look, which refuses a model that is worse than guessing."""
     run = _open(order, around)
     look = run.look()
@@ -104,7 +130,7 @@ def _prune(lines: Lines, order: Order, around: Surroundings) -> None:
     _finish(lines, order, run, around)
 
 
-def _export(lines: Lines, order: Order, around: Surroundings) -> None:
+def _export(lines: PipeEnd, order: JobOrder, around: Surroundings) -> None:
     """Write the model after one trial of another job's pass."""
     run = _open(order, around)
     _send(lines, _opened(run, run.notes, None))
@@ -114,7 +140,7 @@ def _export(lines: Lines, order: Order, around: Surroundings) -> None:
     _finish(lines, order, run, around)
 
 
-def _analyze(lines: Lines, order: Order, around: Surroundings) -> None:
+def _analyze(lines: PipeEnd, order: JobOrder, around: Surroundings) -> None:
     """Make the reports on a model; those that an earlier process has finished are taken over."""
     inputs = open_inputs(order)
     _send(
@@ -127,14 +153,14 @@ def _analyze(lines: Lines, order: Order, around: Surroundings) -> None:
     _send(lines, Published(report=analysis.model_dump(mode="json")))
 
 
-_KINDS: Mapping[JobKind, Callable[[Lines, Order, Surroundings], None]] = {
+_KINDS: Mapping[JobKind, Callable[[PipeEnd, JobOrder, Surroundings], None]] = {
     JobKind.PASS: _prune,
     JobKind.EXPORT: _export,
     JobKind.ANALYSIS: _analyze,
 }
 
 
-def _finish(lines: Lines, order: Order, run: PruningRun, around: Surroundings) -> None:
+def _finish(lines: PipeEnd, order: JobOrder, run: PruningRun, around: Surroundings) -> None:
     run.repair(around)
     _send(lines, Trained())
     _send(lines, Published(report=run.publish(Path(order.output), order.settled.forms, around.on_step)))
@@ -148,7 +174,7 @@ def _opened(run: PruningRun, notes: Sequence[str], first_look: str | None) -> Op
     )
 
 
-def _memory_estimate(order: Order) -> MemoryEstimate:
+def _memory_estimate(order: JobOrder) -> MemoryEstimate:
     device, analysis = resolve_device(order.device), order.analysis
     run = order.settled.run if analysis is None else analysis.run
     data_bytes = sum(Path(path).stat().st_size for part, path in order.paths.items() if part in DATA)
@@ -177,31 +203,27 @@ def _memory(footprint: Footprint) -> Memory:
     return Memory(host_bytes=footprint.host_bytes, device_bytes=footprint.device_bytes)
 
 
-def _open(order: Order, around: Surroundings) -> PruningRun:
+def _open(order: JobOrder, around: Surroundings) -> PruningRun:
     settled = order.settled
     return PruningRun.open(
-        settled,
-        paths=order.paths,
-        device=resolve_device(order.device),
-        names=order.names,
-        surroundings=around,
+        settled, paths=order.paths, device=resolve_device(order.device), names=order.names, surroundings=around
     )
 
 
-def _stored(lines: Lines) -> list[Trial]:
+def _stored(lines: PipeEnd) -> list[Trial]:
     trials: list[Trial] = []
-    while isinstance(message := receive(lines, Replay, Begin), Replay):
+    while isinstance(message := receive(lines, StoredTrials, Begin), StoredTrials):
         trials += message.trials
     return trials
 
 
-def _search(lines: Lines, run: PruningRun, stored: list[Trial], around: Surroundings) -> None:
+def _search(lines: PipeEnd, run: PruningRun, stored: list[Trial], around: Surroundings) -> None:
     """Send each new trial, and that there are no more."""
     for index, trial in enumerate(run.trials(stored, around)):
         if index < len(stored):
             continue
         is_changed = trial.verdict in (Verdict.BASE, Verdict.ACCEPT) or index == len(stored)
-        _send(lines, Tried(trial=trial, speed=_speed(run, run.trace) if is_changed else None))
+        _send(lines, TrialMade(trial=trial, speed=_speed(run, run.trace) if is_changed else None))
         if around.turn.is_over():
             around.turn.wait()
     _send(lines, Searched(note=run.closing_note, speed=_speed(run, run.trace)))
@@ -210,7 +232,7 @@ def _search(lines: Lines, run: PruningRun, stored: list[Trial], around: Surround
 class _Steps:
     """Sends steps to the worker: one as it begins and as it ends, and between them not more than one a second."""
 
-    def __init__(self, lines: Lines) -> None:
+    def __init__(self, lines: PipeEnd) -> None:
         self._lines = lines
         self._sent: Step | None = None
         self._at = float("-inf")
@@ -224,9 +246,9 @@ class _Steps:
             self._sent, self._at = step, time.monotonic()
 
 
-def _speed(run: PruningRun, trace: Sequence[Trial]) -> SpeedEstimate:
-    return SpeedEstimate(**asdict(run.estimate(trace)))
+def _speed(run: PruningRun, trace: Sequence[Trial]) -> PlanSpeed:
+    return PlanSpeed(**asdict(run.estimate(trace)))
 
 
-def _send(lines: Lines, message: Message) -> None:
+def _send(lines: PipeEnd, message: Message) -> None:
     lines.send(message.line())

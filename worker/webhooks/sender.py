@@ -35,7 +35,6 @@ def send(message: WebhookMessage, policy: FetchPolicy, seconds: float) -> Attemp
     """Send a message once. Errors of the receiver or the network do not raise.
 
     Args:
-        message: the message with its address.
         policy: which addresses may be sent to.
         seconds: most time from the first connection on.
     """
@@ -78,10 +77,8 @@ def signatures(of: Sequence[str], message_id: str, at: datetime, body: str) -> s
     """The ``webhook-signature`` header: one signature for each secret that is valid now, separated by spaces.
 
     Args:
-        of: the secrets.
         message_id: the ``webhook-id``.
         at: the ``webhook-timestamp``, in UTC.
-        body: what is sent.
     """
     return " ".join(Webhook(secret).sign(message_id, at, body) for secret in of)
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Depends
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
@@ -31,9 +31,9 @@ LINE_SHOWN = 120
 """Most places of the line of all teams that are drawn; more would be too thin on a phone."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Filter:
-    """Which jobs the list shows."""
+    """Which jobs the list shows, as in the page's address."""
 
     state: str = ""
     """A state, or the outcome ``target_missed``, or nothing for all."""
@@ -42,22 +42,16 @@ class Filter:
     after: str = ""
     """Where an older page begins."""
 
+    def __post_init__(self) -> None:
+        self.text = "".join(letter for letter in self.text if letter.isprintable()).strip()
+        self.label = self.label.strip()
+
     def query(self, **changes: str) -> str:
         """The filter as the query of an address, with some changes."""
         return urlencode({name: value for name, value in (vars(self) | changes).items() if value})
 
 
-def _filter(
-    state: Annotated[str, Query()] = "",
-    text: Annotated[str, Query()] = "",
-    label: Annotated[str, Query()] = "",
-    after: Annotated[str, Query()] = "",
-) -> Filter:
-    typed = "".join(letter for letter in text if letter.isprintable())
-    return Filter(state, typed.strip(), label.strip(), after)
-
-
-FilterDep = Annotated[Filter, Depends(_filter)]
+FilterDep = Annotated[Filter, Depends()]
 
 
 @router.get("/")

@@ -7,14 +7,13 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response, StreamingResponse
 
 from api.deps import ReadingDep, ResourcesDep, StorageDep
-from api.errors import NotFoundError
+from api.errors import NoSuchObjectError
 from api.http import downloads
-from api.http.downloads import Download, attachment, tar_of
+from api.http.downloads import attachment, tar_of
 from api.pages import stream
 from api.pages.context import Pages
 from api.pages.deps import PagesDep, Visitor, VisitorDep, still_valid
-from api.pages.job_parts import job_values
-from api.pages.job_result import ANALYSIS, REPORT, bundles_of
+from api.pages.job_parts import ANALYSIS, REPORT, bundles_of, job_values
 from api.pages.pictures import PLACE, WidthQuery, chart_of, fragment, holds_plans, map_of
 from api.pages.stream import PageState, Wait
 from api.resources import Resources
@@ -57,12 +56,7 @@ def show_job(
 
 @router.get("/settings")
 def show_settings(
-    job_id: str,
-    visitor: VisitorDep,
-    session: ReadingDep,
-    resources: ResourcesDep,
-    storage: StorageDep,
-    pages: PagesDep,
+    job_id: str, visitor: VisitorDep, session: ReadingDep, resources: ResourcesDep, storage: StorageDep, pages: PagesDep
 ) -> Response:
     """All settings of the job, those that differ from its preset first."""
     job = jobs.find(session, visitor.caller.team_id, job_id)
@@ -116,32 +110,23 @@ def get_form(job_id: str, name: str, visitor: VisitorDep, session: ReadingDep, s
     bundles = bundles_of(artifacts.list_artifacts(session, visitor.caller.team_id, job_id))
     form = next((form for form in bundles.forms if form.name == name), None)
     if form is None:
-        raise NotFoundError(f"job {job_id} has no files of a form '{name}'", code="artifact_not_found")
+        raise NoSuchObjectError(f"job {job_id} has no files of a form '{name}'", code="artifact_not_found")
     try:
         packed = tar_of(form.files, storage, job_folder(job.id))
     except StorageError as error:
-        raise NotFoundError(f"a file of {form.directory}/ is lost: {error}", code="content_missing") from None
+        raise NoSuchObjectError(f"a file of {form.directory}/ is lost: {error}", code="content_missing") from None
     described = {"Content-Length": str(packed.size), "Content-Disposition": attachment(f"{job.id}-{name}.tar")}
     return StreamingResponse(packed.content, media_type="application/x-tar", headers=described)
 
 
 @router.get("/report")
+@router.get("/analysis")
 def show_report(
     job_id: str, request: Request, visitor: VisitorDep, session: ReadingDep, storage: StorageDep
 ) -> Response:
-    """The report as a page, which may run nothing and load nothing."""
-    return _confined(artifacts.download(session, storage, visitor.caller.team_id, job_id, REPORT), request)
-
-
-@router.get("/analysis")
-def show_analysis(
-    job_id: str, request: Request, visitor: VisitorDep, session: ReadingDep, storage: StorageDep
-) -> Response:
-    """An analysis as a page, which may run nothing and load nothing."""
-    return _confined(artifacts.download(session, storage, visitor.caller.team_id, job_id, ANALYSIS), request)
-
-
-def _confined(found: Download, request: Request) -> Response:
+    """The report, or an analysis, as a page, which may run nothing and load nothing."""
+    name = ANALYSIS if request.url.path.endswith("/analysis") else REPORT
+    found = artifacts.download(session, storage, visitor.caller.team_id, job_id, name)
     answer = downloads.answer(found, method=request.method, headers=request.headers)
     answer.headers.update(REPORT_HEADERS)
     return answer

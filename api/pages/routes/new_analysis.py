@@ -7,18 +7,13 @@ from starlette.responses import RedirectResponse, Response
 
 from api.deps import ReadingDep, ResourcesDep, StorageDep
 from api.errors import ApiError
-from api.pages.analysis_form import ALL, AnalysisForm
 from api.pages.context import PAGE_HEADERS, Pages
 from api.pages.deps import FormDep, PagesDep, Visitor, WriterDep
-from api.pages.job_form import INPUT_CHOICES, key_of
+from api.pages.job_form import ALL, INPUT_CHOICES, AnalysisForm
 from api.pages.posted_again import analysis_like
-from api.resources import Resources
+from api.pages.routes.new_job import names_in, post
 from api.services import analyses, jobs
-from api.services.inputs.look import names_of
-from axformer.wire.analyses import PARTS, AnalysisCreate
-from store.repositories.audit import note
-from store.session import session_scope
-from store.storage.storage import Storage
+from axformer.wire.analyses import PARTS
 from store.tables.jobs import Job
 
 router = APIRouter(prefix="/analyses")
@@ -38,7 +33,7 @@ def show_form(
         return _page(pages, visitor, AnalysisForm(), {})
     job = jobs.find(session, visitor.caller.team_id, like)
     form, left_out = analysis_like(job)
-    return _page(pages, visitor, form, _names(resources, storage, visitor, form), like=job, left_out=left_out)
+    return _page(pages, visitor, form, names_in(form, PARTS, resources, storage, visitor), like=job, left_out=left_out)
 
 
 @router.post("/new")
@@ -54,29 +49,14 @@ def send_form(
     form = AnalysisForm.read(sent)
     body = form.asked()
     try:
-        job_id = None if body is None else _post(resources, visitor, body, form.nonce)
+        job_id = None if body is None else post(analyses.submit, body, form.nonce, resources, visitor)
     except ApiError as error:
         form.refuse(error)
         job_id = None
     if job_id is None:
-        return _page(pages, visitor, form, _names(resources, storage, visitor, form))
+        return _page(pages, visitor, form, names_in(form, PARTS, resources, storage, visitor))
     after_commit.add_task(resources.wakeup.wake)
     return RedirectResponse(f"/jobs/{job_id}", 303, headers=PAGE_HEADERS)
-
-
-def _post(resources: Resources, visitor: Visitor, body: AnalysisCreate, nonce: str) -> str:
-    with session_scope(resources.sessions) as session:
-        created = analyses.submit(session, resources.settings, visitor.caller.team_id, body, key_of(nonce))
-        if created.is_new:
-            note(session, visitor.caller, "job.create", created.job.id)
-        return created.job.id
-
-
-def _names(resources: Resources, storage: Storage, visitor: Visitor, form: AnalysisForm) -> dict[str, str]:
-    """The files' own names of the form's references."""
-    given = {name: uri for name in PARTS if (uri := form.value(name))}
-    with session_scope(resources.reading_sessions) as session:
-        return names_of(session, storage, resources.settings, visitor.caller.team_id, given)
 
 
 def _page(
@@ -88,8 +68,7 @@ def _page(
     like: Job | None = None,
     left_out: Sequence[str] = (),
 ) -> Response:
-    values = {"form": form, "names": names, "like": like, "left_out": left_out}
-    values |= {"all_reports": ALL}
+    values = {"form": form, "names": names, "like": like, "left_out": left_out, "all_reports": ALL}
     return pages.answer(
         "new_analysis.html", status=422 if form.errors else 200, visitor=visitor, **INPUT_CHOICES, **values
     )

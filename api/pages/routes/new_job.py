@@ -1,10 +1,11 @@
 """The form for a new job: filled in with references or uploads, checked, and sent."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, TypeVar
 
 from fastapi import APIRouter, BackgroundTasks, Depends, Request
+from sqlalchemy.orm import Session
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from api.deps import ReadingDep, ResourcesDep, StorageDep
@@ -31,14 +32,17 @@ from axformer.wire.run import DATA, FORMS, Run
 from axformer.wire.webhooks import ENDS, WebhookEvent
 from store.errors import StorageError
 from store.repositories.audit import note
+from store.repositories.jobs import Created
 from store.session import session_scope
+from store.settings import Settings
 from store.storage.storage import Storage, upload_folder
-from store.tables.jobs import Job
-from store.work import work_of
+from store.tables.jobs import Job, work_of
 
 router = APIRouter()
 
 UPLOADS = "/uploads"
+Body = TypeVar("Body")
+Submit = Callable[[Session, Settings, str, Body, str | None], Created]
 
 
 @router.get("/new")
@@ -54,10 +58,12 @@ def show_form(
     """The form: empty, or filled in like a job of the team, or with the demo's model and data."""
     if like is None:
         form = (demo_form(resources.settings) if demo else None) or JobForm()
-        return _page(pages, visitor, form, names=_names(resources, storage, visitor, form))
+        return _page(pages, visitor, form, names=names_in(form, REFERENCES, resources, storage, visitor))
     job = jobs.find(session, visitor.caller.team_id, like)
     form, left_out = form_like(job)
-    return _page(pages, visitor, form, like=job, left_out=left_out, names=_names(resources, storage, visitor, form))
+    return _page(
+        pages, visitor, form, like=job, left_out=left_out, names=names_in(form, REFERENCES, resources, storage, visitor)
+    )
 
 
 @router.post("/new")
@@ -71,13 +77,13 @@ def send_form(
 ) -> Response:
     """Check the form, or post the job."""
     form = JobForm.read(sent)
-    body, names = form.body(), _names(resources, storage, visitor, form)
+    body, names = form.body(), names_in(form, REFERENCES, resources, storage, visitor)
     if body is None:
         return _page(pages, visitor, form, names=names)
     try:
         if form.value("do") == "check":
             return _page(pages, visitor, form, names=names, checked=_check(resources, storage, visitor, body))
-        job_id = _post(resources, visitor, body, form.nonce)
+        job_id = post(posting.submit, body, form.nonce, resources, visitor)
     except ApiError as error:
         form.refuse(error)
         return _page(pages, visitor, form, names=names)
@@ -101,7 +107,7 @@ def get_columns(upload_id: str, visitor: VisitorDep, session: ReadingDep, storag
     except StorageError:
         head = b""
     seen = preview(upload.filename, head)
-    return JSONResponse(seen.as_dict() if seen else None)
+    return JSONResponse(asdict(seen) if seen else None)
 
 
 @router.get(UPLOADS + "/{upload_id}/model")
@@ -145,16 +151,19 @@ def _check(resources: Resources, storage: Storage, visitor: Visitor, body: JobCr
     return CheckedJob(inputs, resources.queue_views.get().typical.get(work))
 
 
-def _names(resources: Resources, storage: Storage, visitor: Visitor, form: JobForm) -> dict[str, str]:
-    """The files' own names of the form's references."""
-    given = {name: uri for name in REFERENCES if (uri := form.value(name))}
+def names_in(
+    form: JobForm, parts: Sequence[str], resources: Resources, storage: Storage, visitor: Visitor
+) -> dict[str, str]:
+    """The files' own names of the references in a form."""
+    given = {name: uri for name in parts if (uri := form.value(name))}
     with session_scope(resources.reading_sessions) as session:
         return names_of(session, storage, resources.settings, visitor.caller.team_id, given)
 
 
-def _post(resources: Resources, visitor: Visitor, body: JobCreate, nonce: str) -> str:
+def post(submit: Submit[Body], body: Body, nonce: str, resources: Resources, visitor: Visitor) -> str:
+    """Queue the job of a form, and return its id."""
     with session_scope(resources.sessions) as session:
-        created = posting.submit(session, resources.settings, visitor.caller.team_id, body, key_of(nonce))
+        created = submit(session, resources.settings, visitor.caller.team_id, body, key_of(nonce))
         if created.is_new:
             note(session, visitor.caller, "job.create", created.job.id)
         return created.job.id

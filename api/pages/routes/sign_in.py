@@ -6,11 +6,10 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from api.deps import ResourcesDep, SettingsDep
-from api.errors import UnauthorizedError
+from api.errors import NoValidKeyError
 from api.pages.context import PAGE_HEADERS, Pages
 from api.pages.deps import FormDep, PagesDep, SignInFormDep, address_of
-from api.pages.errors import SIGN_IN
-from api.pages.session import FORM_COOKIE, SESSION_COOKIE, forget, keep, new_nonce
+from api.pages.session import FORM_COOKIE, SESSION_COOKIE, SIGN_IN, forget, keep, new_nonce
 from api.services import access
 from store.settings import Settings
 
@@ -31,7 +30,7 @@ def sign_in(
     key, wanted = str(form.get("key", "")).strip(), str(form.get("next", "/"))
     try:
         access.sign_in(resources, key, address_of(request))
-    except UnauthorizedError as error:
+    except NoValidKeyError as error:
         return _form(request, pages, settings, wanted, error=f"{error.detail[0].upper()}{error.detail[1:]}.")
     answer = RedirectResponse(_own_path(wanted), 303, headers=PAGE_HEADERS)
     keep(answer, request, SESSION_COOKIE, pages.seal.session(key), settings)

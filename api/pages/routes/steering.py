@@ -1,6 +1,6 @@
 """The actions on a job's page: the same as in the API, recorded in the same log."""
 
-from fastapi import APIRouter, BackgroundTasks
+from fastapi import APIRouter, BackgroundTasks, Request
 from starlette.responses import RedirectResponse, Response
 
 from api.deps import ResourcesDep, SessionDep, StorageDep
@@ -14,37 +14,13 @@ router = APIRouter(prefix="/jobs/{job_id}")
 
 
 @router.post("/cancel")
-def cancel(job_id: str, visitor: WriterDep, _: FormDep, session: SessionDep) -> Response:
-    """Cancel a job."""
-    steering.cancel(session, visitor.caller, job_id)
-    return _to(f"/jobs/{job_id}")
-
-
 @router.post("/pause")
-def pause(job_id: str, visitor: WriterDep, _: FormDep, session: SessionDep) -> Response:
-    """Pause a job."""
-    steering.pause(session, visitor.caller, job_id)
-    return _to(f"/jobs/{job_id}")
-
-
 @router.post("/resume")
-def resume(
-    job_id: str,
-    visitor: WriterDep,
-    _: FormDep,
-    session: SessionDep,
-    resources: ResourcesDep,
-    after_commit: BackgroundTasks,
-) -> Response:
-    """Queue a paused job again."""
-    steering.resume(session, visitor.caller, job_id)
-    after_commit.add_task(resources.wakeup.wake)
-    return _to(f"/jobs/{job_id}")
-
-
 @router.post("/retry")
-def retry(
+@router.post("/delete")
+def steer(
     job_id: str,
+    request: Request,
     visitor: WriterDep,
     _: FormDep,
     session: SessionDep,
@@ -52,26 +28,21 @@ def retry(
     resources: ResourcesDep,
     after_commit: BackgroundTasks,
 ) -> Response:
-    """Queue a failed or cancelled job from scratch."""
-    steering.retry(session, storage, visitor.caller, job_id)
-    after_commit.add_task(resources.wakeup.wake)
-    return _to(f"/jobs/{job_id}")
-
-
-@router.post("/delete")
-def delete(
-    job_id: str,
-    visitor: WriterDep,
-    _: FormDep,
-    session: SessionDep,
-    storage: StorageDep,
-    after_commit: BackgroundTasks,
-) -> Response:
-    """Delete a job that has ended."""
-    steering.delete(session, visitor.caller, job_id)
-    after_commit.add_task(discard, storage, job_folder(job_id))
-    return _to("/")
-
-
-def _to(path: str) -> Response:
-    return RedirectResponse(path, 303, headers=PAGE_HEADERS)
+    """Do what the button says: cancel a job, pause it, queue it again with its trace or from scratch, or delete it."""
+    caller, leads_to = visitor.caller, f"/jobs/{job_id}"
+    match request.url.path.rpartition("/")[2]:
+        case "cancel":
+            steering.cancel(session, caller, job_id)
+        case "pause":
+            steering.pause(session, caller, job_id)
+        case "resume":
+            steering.resume(session, caller, job_id)
+            after_commit.add_task(resources.wakeup.wake)
+        case "retry":
+            steering.retry(session, storage, caller, job_id)
+            after_commit.add_task(resources.wakeup.wake)
+        case "delete":
+            steering.delete(session, caller, job_id)
+            after_commit.add_task(discard, storage, job_folder(job_id))
+            leads_to = "/"
+    return RedirectResponse(leads_to, 303, headers=PAGE_HEADERS)

@@ -17,11 +17,12 @@ from api.pages.context import PAGE_HEADERS, Pages
 from api.pages.deps import AdminDep, FormDep, PagesDep, Visitor
 from api.resources import Resources
 from api.services import keys, webhooks
-from api.views.keys import audit_page, keys_page
+from api.views.rows import audit_page, keys_page
 from axformer.wire.base import Name
 from axformer.wire.keys import AuditRead
 from axformer.wire.scopes import Scope
 from store.repositories.audit import entries_before
+from store.repositories.deliveries import valid_secrets
 from store.session import session_scope
 from store.settings import Settings
 
@@ -107,7 +108,7 @@ def _values(session: Session, settings: Settings, visitor: Visitor, before: int 
         "older": entries.next if entries.has_more else None,
         "scopes": list(Scope),
         "now": datetime.now(UTC),
-        "secrets": webhooks.list_secrets(session, team_id),
+        "secrets": valid_secrets(session, team_id),
         "new_key": None,
         "new_secret": None,
     }

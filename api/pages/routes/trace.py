@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Query
 from starlette.responses import Response
 
 from api.deps import ReadingDep, ResourcesDep
-from api.errors import NotFoundError
+from api.errors import NoSuchObjectError
 from api.pages.deps import PagesDep, VisitorDep
 from api.pages.job_parts import job_values
 from api.routes.trace import whole_trace
@@ -27,16 +27,23 @@ _MOST_PAGES = 100_000
 """Most pages; a pass has thousands or tens of thousands of trials."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class TraceView:
-    """The filters and the order of a trace, as in the page's address."""
+    """The filters and the order of a trace, as in the page's address; unknown words in it are ignored."""
 
-    sort: str
-    order: str
-    verdict: str
-    phase: str
-    element: str
-    page: int
+    sort: str = ""
+    order: str = ""
+    verdict: str = ""
+    phase: str = ""
+    element: str = ""
+    page: Annotated[int, Query(ge=1, le=_MOST_PAGES)] = 1
+
+    def __post_init__(self) -> None:
+        self.sort = self.sort if self.sort in SORTABLE else "seq"
+        self.order = self.order if self.order == "down" else ""
+        self.verdict = self.verdict if self.verdict in list(Verdict) else ""
+        self.phase = self.phase if self.phase in list(Phase) else ""
+        self.element = "".join(letter for letter in self.element if letter.isprintable()).strip()
 
     def query(self, **changes: str | int) -> str:
         """The address of the same view with some changes."""
@@ -49,31 +56,12 @@ class TraceView:
         return self.query(sort=column, order="down" if is_turned else "")
 
 
-def _view(
-    sort: Annotated[str, Query()] = "",
-    order: Annotated[str, Query()] = "",
-    verdict: Annotated[str, Query()] = "",
-    phase: Annotated[str, Query()] = "",
-    element: Annotated[str, Query()] = "",
-    page: Annotated[int, Query(ge=1, le=_MOST_PAGES)] = 1,
-) -> TraceView:
-    """The view of an address; unknown words in it are ignored."""
-    return TraceView(
-        sort=sort if sort in SORTABLE else "seq",
-        order=order if order == "down" else "",
-        verdict=verdict if verdict in list(Verdict) else "",
-        phase=phase if phase in list(Phase) else "",
-        element="".join(letter for letter in element if letter.isprintable()).strip(),
-        page=page,
-    )
-
-
 @router.get("/file/{suffix}")
 def get_trace(job_id: str, suffix: str, visitor: VisitorDep, session: ReadingDep, resources: ResourcesDep) -> Response:
     """Download all trials."""
     job = jobs.find(session, visitor.caller.team_id, job_id)
     if suffix not in FILES:
-        raise NotFoundError(f"a trace cannot be read as a '{suffix}' file; there are {', '.join(FILES)}")
+        raise NoSuchObjectError(f"a trace cannot be read as a '{suffix}' file; there are {', '.join(FILES)}")
     return whole_trace(resources, visitor.caller, job.id, FILES[suffix])
 
 
@@ -84,7 +72,7 @@ def show_trace(
     session: ReadingDep,
     resources: ResourcesDep,
     pages: PagesDep,
-    view: Annotated[TraceView, Depends(_view)],
+    view: Annotated[TraceView, Depends()],
 ) -> Response:
     """The page."""
     job = jobs.find(session, visitor.caller.team_id, job_id)

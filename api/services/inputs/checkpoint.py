@@ -95,8 +95,6 @@ def look_at_checkpoint(contents: Contents, uri: str, head: NewHead | None = None
     """Read the config of a checkpoint, and check that what else it needs is there.
 
     Args:
-        contents: what the team's references hold.
-        uri: the reference.
         head: the new head that it gets as a base model; None if it has its own.
 
     Raises:

@@ -47,11 +47,7 @@ def look_at_data(
     """Read a data file as the model's task would, and describe it in one line.
 
     Args:
-        contents: what the team's references hold.
-        uri: the reference.
-        columns: how the columns are called.
         model: the checkpoint; None if it cannot be read here, and columns are then only listed.
-        has_labels: whether its labels are looked at.
 
     Raises:
         UnreadableError: it is no data that a worker would take.

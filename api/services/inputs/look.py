@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from api.errors import NotFoundError
+from api.errors import NoSuchObjectError
 from api.services.inputs.checkpoint import CheckpointModel, look_at_checkpoint
 from api.services.inputs.contents import Contents, UnreadableError
 from api.services.inputs.data import look_at_data
@@ -72,7 +72,7 @@ def names_of(
     contents = Contents(session, storage, settings, team_id)
     found: dict[str, str] = {}
     for part, uri in uris.items():
-        with suppress(ReferenceFormError, NotFoundError):  # a form holds whatever was typed
+        with suppress(ReferenceFormError, NoSuchObjectError):  # a form holds whatever was typed
             name = contents.name(uri, is_checkpoint=part == "checkpoint")
             if name:
                 found[part] = name

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.errors import RangeError
-from api.http.ranges import ByteRange, parse_range
+from api.http.downloads import ByteRange, parse_range
 
 SIZES = st.integers(0, 300)
 NUMBERS = st.integers(0, 400)

@@ -3,7 +3,7 @@
 import pytest
 
 from api.errors import InvalidInputError
-from api.services.references import check_reference
+from api.services.posting import check_reference
 from store.settings import Settings
 
 UPLOAD = "upl_" + "0" * 32

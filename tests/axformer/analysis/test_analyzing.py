@@ -73,7 +73,7 @@ def test_every_task_has_its_reports_and_commands_that_fit_the_model(case: Case, 
         assert arguments["checkpoint"], arguments["data"] == ("my model", "dev.jsonl")
         if arguments["command"] == "prune":
             config = config_of(arguments)
-            check_fits(config, inputs.checkpoint, 1, None)
+            check_fits(config, inputs.checkpoint, None)
             PruningRun(inputs.checkpoint, inputs.data, None, config.model_copy(update={"confirm": 0.0}))
         else:
             assert arguments["command"] == "features"

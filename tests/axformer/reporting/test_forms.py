@@ -20,16 +20,15 @@ from axformer.forms.selfcheck import check_inputs
 from axformer.forms.stock import load as load_whole
 from axformer.intake.checkpoint import load_checkpoint
 from axformer.intake.dataset import prepare
-from axformer.methods.decisions import path_report
+from axformer.methods.decisions import Decisions
 from axformer.methods.targets import Targets
 from axformer.model.operations import Operations
 from axformer.model.parameters import ParameterCount
-from axformer.plan.path import points_of
 from axformer.plan.plan import Plan, read_plan_file
 from axformer.plan.trial import Trial
 from axformer.reporting.card import write_card
 from axformer.reporting.card_forms import loading_of
-from axformer.reporting.measure import FinishedRun, make_report, measure_both
+from axformer.reporting.measure import make_report, measure_both
 from axformer.reporting.schema import schema_text
 from axformer.wire.report import Report
 from tests.forked import forked_interpreter
@@ -64,11 +63,14 @@ def made(result: Path, checkpoint: Path, data: Path, tmp_path_factory: pytest.Te
     targets = Targets(
         *(PassConfig(), full, parameters.left, operations.left), *(parameters.encoder, operations.encoder)
     )
-    points = points_of(trace, whole.dimensions, PassConfig().attention_kept)
-    path = path_report(points, [{} for _ in points], len(points) - 1, targets)
-    outcome = FinishedRun(trace, plan, load(result), [*forms, NotMade(ONNX, REASON)], targets, path)
-    both = measure_both(whole, outcome.model, validation, {"test": held_out})
-    report = make_report(whole, outcome, validation, {"test": held_out}, PassConfig(max_length=10), both)
+    decisions, small = Decisions(PassConfig(), whole.dimensions, targets), load(result)
+    decisions.trace.extend(trace)
+    assert decisions.plan == plan
+    both = measure_both(whole, small, validation, {"test": held_out})
+    made = [*forms, NotMade(ONNX, REASON)]
+    report = make_report(
+        *(whole, decisions, small, made, validation, {"test": held_out}, PassConfig(max_length=10), both)
+    )
     return report, write_card(report, file, whole.dimensions, loading_of(whole.task, whole.head))
 
 

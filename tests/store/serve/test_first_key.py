@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from store.repositories.keys import authenticate, revoke_key
-from store.serve.first_key import FIRST_TEAM, ServeFile, keep_or_make_key, read_serve_file, write_serve_file
+from store.serve.__main__ import FIRST_TEAM, ServeFile, keep_or_make_key, read_serve_file, write_serve_file
 from store.session import Sessions, session_scope
 from store.settings import Settings
 

@@ -10,7 +10,7 @@ from worker.fetching.errors import ReferenceMissing, SourceTooSlow, SourceUnavai
 from worker.job.failure import RefusedInputError, failure_of, with_original_uris
 from worker.job.inputs import InputsChangedError, JobInputs
 from worker.sandbox.errors import ProcessMisbehavedError, WorkFailedError
-from worker.sandbox.reasons import reason_of
+from worker.sandbox.work import reason_of
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from store.errors import CancelRequestedError, LeaseLostError
+from store.repositories import leases
 from store.repositories.leases import release
 from store.repositories.steering import delete_job, request_cancel
 from store.session import Sessions, make_engine, make_sessions, session_scope
@@ -85,11 +86,11 @@ def test_a_job_that_was_given_to_another_is_noticed(sessions: Sessions, job: Job
 
 
 def test_a_job_that_was_deleted_is_noticed(sessions: Sessions, job: Job, ledger: Ledger) -> None:
-    ledger.cancel()
+    ledger.write(leases.finish_cancelled)
     with session_scope(sessions) as session:
         delete_job(session, job.id)
     with pytest.raises(LeaseLostError):
-        ledger.note("job.fetched", {})
+        ledger.write(leases.add_event, "job.fetched", {})
 
 
 def test_a_database_that_stays_silent_costs_the_lease(settings: Settings, job: Job) -> None:

@@ -6,16 +6,17 @@ from axformer.config import PassConfig
 from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.wire.steps import Step, StepName
+from store.repositories import leases
 from store.session import Sessions
 from store.tables.jobs import Job
 from tests.worker.conftest import Post, Watch
 from worker.job.ledger import Ledger
 from worker.job.recorder import Recorder
-from worker.sandbox.messages import SpeedEstimate
+from worker.sandbox.messages import PlanSpeed
 
 DIMENSIONS = Dimensions(layers=2, heads=2, hidden_size=8, intermediate_size=24)
 LONG = 1000.0
-SPEED = SpeedEstimate(operations=500, estimated_speedup=2.0)
+SPEED = PlanSpeed(operations=500, estimated_speedup=2.0)
 
 
 def trial(seq: int, verdict: Verdict = Verdict.REJECT, loss: float = 0.5) -> Trial:
@@ -132,7 +133,7 @@ def test_progress_tells_the_losses_and_what_the_pass_works_on(sessions: Sessions
 
 def test_a_step_stands_in_the_progress_until_the_next_trial(sessions: Sessions, watch: Watch, job: Job) -> None:
     ledger, step = Ledger(sessions, job.id, job.fence), Step(name=StepName.MOMENTS, done=1, known=4, seconds_left=9.0)
-    ledger.tell(step)
+    ledger.write(leases.set_step, step)
     first = watch.job(job.id).progress or {}
     assert (first["done"], first["known"], first["step"]) == (
         0,
@@ -142,7 +143,7 @@ def test_a_step_stands_in_the_progress_until_the_next_trial(sessions: Sessions, 
     recording = recorder(sessions, job, batch=1)
     recording.add(trial(0))
     before = watch.job(job.id).progress or {}
-    ledger.tell(step)
+    ledger.write(leases.set_step, step)
     assert watch.job(job.id).progress == before | {"step": step.model_dump(mode="json")}
     recording.add(trial(1))
     assert "step" not in (watch.job(job.id).progress or {})
@@ -152,5 +153,5 @@ def test_after_the_last_trial_a_step_says_how_long_the_job_takes(sessions: Sessi
     ledger, recording = Ledger(sessions, job.id, job.fence), recorder(sessions, job)
     recording.add(trial(0))
     recording.end()
-    ledger.tell(Step(name=StepName.PACKAGING, done=1, known=4, seconds_left=9.0))
+    ledger.write(leases.set_step, Step(name=StepName.PACKAGING, done=1, known=4, seconds_left=9.0))
     assert (watch.job(job.id).progress or {})["seconds_left"] == 9.0

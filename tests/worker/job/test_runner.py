@@ -22,6 +22,7 @@ from axformer.data.columns import DataSource
 from axformer.plan.trial import Trial
 from axformer.run import PruningRun
 from axformer.wire.finetuning import make_settings
+from store.repositories import leases
 from store.repositories.claims import claim_next
 from store.repositories.events import events_after
 from store.repositories.files import list_artifacts
@@ -185,9 +186,9 @@ def test_a_job_whose_worker_died_behind_its_target_measures_no_trial_again(
     job = claim()
     died = Ledger(context.sessions, job.id, job.fence)
     for state in (JobState.VALIDATING, JobState.RUNNING):
-        died.enter(state)
-    died.record(trace, {}, 1)
-    died.give_back("as if its lease had run out")
+        died.write(leases.set_state, state)
+    died.write(leases.add_trials, trace, {})
+    died.write(leases.release, "as if its lease had run out")
 
     run_job(context, claim(), NEVER)
     job = watch.job(job_id)

@@ -23,8 +23,7 @@ from store.states import JobState
 from store.tables.jobs import Job
 from tests.worker.conftest import LONG_PASS, Open, Post, Watch
 from tests.worker.job.test_runner import library_run, without_seconds
-from worker.base.compatibility import KNOBS
-from worker.base.context import WorkerContext, claim_job
+from worker.base.context import KNOBS, WorkerContext, claim_job
 from worker.job.runner import run_job
 from worker.job.warm import WarmSlot
 

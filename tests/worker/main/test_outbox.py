@@ -6,8 +6,7 @@ from kombu.exceptions import OperationalError
 from sqlalchemy import select, text, update
 
 from axformer.wire.devices import Device
-from store.repositories.outbox import unsent_messages
-from store.repositories.workers import living_workers, note_worker
+from store.repositories.workers import living_workers, note_worker, unsent_messages
 from store.session import Sessions, session_scope
 from store.tables.jobs import Job
 from store.tables.workers import OutboxMessage, Worker

@@ -4,11 +4,11 @@
 import json
 from typing import Any
 
-from worker.sandbox.lines import Lines
+from worker.sandbox.lines import PipeEnd
 
 
 def main(reads: int, writes: int) -> None:
-    lines = Lines(reads, writes)
+    lines = PipeEnd(reads, writes)
     scope: dict[str, Any] = {}
     while True:
         try:

@@ -9,33 +9,33 @@ from pathlib import Path
 
 from axformer.plan.trial import Phase, Trial, Verdict
 from store.settings import Settings
-from worker.sandbox.lines import Lines
+from worker.sandbox.lines import PipeEnd
 from worker.sandbox.messages import (
     FROM_WORKER,
     Begin,
     GoAhead,
+    JobOrder,
     Memory,
     MemoryEstimate,
     Message,
     Opened,
-    Order,
+    PlanSpeed,
     Ready,
     Restrictions,
     Shape,
-    SpeedEstimate,
 )
 
 LAYERS, HEADS, WIDE = 2, 2, 8
 NOTHING = Memory(host_bytes=0, device_bytes=0)
 PLENTY = Memory(host_bytes=2**40, device_bytes=2**40)
-SPEED = SpeedEstimate(operations=1, estimated_speedup=1.0)
+SPEED = PlanSpeed(operations=1, estimated_speedup=1.0)
 
 
 @dataclass
 class Voice:
     """What a rogue speaks with."""
 
-    lines: Lines
+    lines: PipeEnd
     result: Path = field(init=False)
     """Where the result is to be; known with the order."""
 
@@ -45,13 +45,13 @@ class Voice:
     def hear(self, kind: type[Message]) -> None:
         while not isinstance(message := FROM_WORKER.validate_json(self.lines.receive()), kind):
             pass
-        if isinstance(message, Order):
+        if isinstance(message, JobOrder):
             self.result = Path(message.output)
 
     def behave_until_the_order(self) -> None:
         self.say(Restrictions(refused={}))
         self.say(Ready(auto="cpu"))
-        self.hear(Order)
+        self.hear(JobOrder)
 
     def behave_until_the_search(self) -> None:
         self.behave_until_the_order()
@@ -74,8 +74,8 @@ class Rogue:
     def __call__(self, directory: Path, settings: Settings) -> "Rogue":
         theirs_in, ours_out = os.pipe()
         ours_in, theirs_out = os.pipe()
-        self.lines = Lines(ours_in, ours_out)
-        self._voice = Voice(Lines(theirs_in, theirs_out))
+        self.lines = PipeEnd(ours_in, ours_out)
+        self._voice = Voice(PipeEnd(theirs_in, theirs_out))
         self._thread = threading.Thread(target=self._speak)
         self._thread.start()
         return self

@@ -28,7 +28,7 @@ from worker.job.ledger import Ledger
 from worker.job.runner import run_job
 from worker.sandbox.errors import SandboxError
 from worker.sandbox.lines import LONGEST
-from worker.sandbox.messages import Failed, Message, Searched, Suspended, Trained, Tried, Working
+from worker.sandbox.messages import Failed, Message, Searched, Suspended, Trained, TrialMade, Working
 from worker.sandbox.sandbox import understood
 from worker.sandbox.sandboxes import Sandboxes
 
@@ -74,7 +74,7 @@ def says(line: bytes) -> Act:
     def act(voice: Voice) -> None:
         voice.behave_until_the_order()
         voice.lines.send(line)
-        voice.hear(Tried)  # which never comes: until the worker has had enough
+        voice.hear(TrialMade)  # which never comes: until the worker has had enough
 
     return act
 
@@ -85,8 +85,8 @@ def tries(*trials: dict[str, object]) -> Act:
     def act(voice: Voice) -> None:
         voice.behave_until_the_search()
         for number, changes in enumerate(trials):
-            voice.say(Tried(trial=trial(number, **changes), speed=SPEED))
-        voice.hear(Tried)
+            voice.say(TrialMade(trial=trial(number, **changes), speed=SPEED))
+        voice.hear(TrialMade)
 
     return act
 
@@ -100,14 +100,14 @@ def leaves(*names: str, report: object = None) -> Act:
 
     def act(voice: Voice) -> None:
         voice.behave_until_the_search()
-        voice.say(Tried(trial=trial(0), speed=SPEED))
+        voice.say(TrialMade(trial=trial(0), speed=SPEED))
         voice.say(Searched(note=None, speed=SPEED))
         voice.say(Trained())
         voice.result.mkdir()
         for name in names:
             (voice.result / name).write_text("x")
         voice.lines.send(json.dumps({"type": "published", "report": report}).encode())
-        voice.hear(Tried)
+        voice.hear(TrialMade)
 
     return act
 
@@ -186,8 +186,8 @@ def test_a_second_base_trial_is_not_stored(run: Run, sessions: Sessions) -> None
     def act(voice: Voice) -> None:
         voice.behave_until_the_search()
         for _ in range(2):
-            voice.say(Tried(trial=trial(0), speed=SPEED))
-        voice.hear(Tried)
+            voice.say(TrialMade(trial=trial(0), speed=SPEED))
+        voice.hear(TrialMade)
 
     job = run(act)
     assert job.error is not None
@@ -207,7 +207,7 @@ def test_one_that_says_what_nobody_asked_for_fails_the_job(run: Run) -> None:
     def act(voice: Voice) -> None:
         voice.behave_until_the_search()
         voice.say(Suspended())
-        voice.hear(Tried)
+        voice.hear(TrialMade)
 
     job = run(act)
     assert job.error is not None
@@ -230,7 +230,7 @@ def test_one_that_dies_is_an_attempt_lost(run: Run, context: WorkerContext, watc
     def act(voice: Voice) -> None:
         if is_open:
             voice.behave_until_the_search()
-            voice.say(Tried(trial=trial(0), speed=SPEED))
+            voice.say(TrialMade(trial=trial(0), speed=SPEED))
 
     job = run(act)
     assert (job.state in WORKING, job.attempt, job.error) == (True, 1, None)
@@ -274,7 +274,7 @@ def test_however_often_a_process_says_what_it_does_the_database_is_asked_now_and
 
     def act(voice: Voice) -> None:
         voice.behave_until_the_search()
-        voice.say(Tried(trial=trial(0), speed=SPEED))
+        voice.say(TrialMade(trial=trial(0), speed=SPEED))
         for done in range(2000):
             voice.say(Working(step=Step(name=StepName.MOMENTS, done=done, known=2000)))
         voice.say(Failed(reason="unforeseen", detail=""))

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ class Inside:
         allowed = specification(self.inputs, self.home, settings)
         secrets = {"DATABASE_URL": CANARY, "BROKER_URL": CANARY, "HF_TOKEN": CANARY, "AWS_SECRET_ACCESS_KEY": CANARY}
         self.process = subprocess.Popen(
-            [sys.executable, "-S", "-m", launch.__name__, json.dumps(allowed.as_dict()), str(os.getpid()), *command],
+            [sys.executable, "-S", "-m", launch.__name__, json.dumps(asdict(allowed)), str(os.getpid()), *command],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             cwd=self.home,
@@ -163,7 +164,7 @@ def test_it_ends_with_its_parent(tmp_path: Path) -> None:
     command = (sys.executable, "-S", "-c", "import time; print('up', flush=True); time.sleep(86400)")
     allowed = specification(tmp_path / "inputs", tmp_path / "made", settings)
     with subprocess.Popen(
-        [sys.executable, "-S", "-c", parent, json.dumps(allowed.as_dict()), launch.__name__, *command],
+        [sys.executable, "-S", "-c", parent, json.dumps(asdict(allowed)), launch.__name__, *command],
         stdout=subprocess.PIPE,
         env=environment(os.environ, tmp_path / "made"),
     ) as worker:
