@@ -6,14 +6,14 @@ last sub-word of each tagged word (Dalvi et al., 2020, section 3.1); any other a
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from axformer.config import RunConfig
 from axformer.data.batches import Batch
-from axformer.data.encoding import UNLABELLED, tokenize
+from axformer.data.encoding import UNLABELLED, TokenLimits, tokenize
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.model.tail import read_positions
@@ -111,11 +111,8 @@ class EveryToken:
 
 def _last_subwords(checkpoint: Checkpoint, data: DataSet, config: RunConfig) -> list[list[int]]:
     words = data.rows.text_lists("tokens")
-    limits: dict[str, Any] = {
-        "max_length": config.max_length,
-        "max_tokens": checkpoint.architecture.max_tokens(checkpoint.model.config),
-    }
-    encoding, _ = tokenize(data.rows, checkpoint.tokenizer, words, None, is_split_into_words=True, **limits)
+    limits = TokenLimits(config.max_length, checkpoint.architecture.max_tokens(checkpoint.model.config))
+    encoding, _ = tokenize(data.rows, checkpoint.tokenizer, words, None, limits, is_split_into_words=True)
     places = []
     for row, labels in enumerate(data.samples.encoded.labels):
         word_ids = encoding.word_ids(row)

@@ -28,7 +28,7 @@ from axformer.intake.dataset import DataSet, prepare
 from axformer.scores.confidence import Figures
 from axformer.scores.measured import Measured, measure
 from axformer.tasks.guess import Guess
-from axformer.tasks.standing import ClassOrder, Standing, is_reliably_positive, order_in_words
+from axformer.tasks.standing import ClassOrder, LabelAgreement, is_reliably_positive, order_in_words
 from axformer.wire.metrics import first_metric
 from axformer.wire.report import Report
 
@@ -47,7 +47,7 @@ class Look:
     figures: Figures
     """Loss and metrics of the model."""
     guess: Guess
-    standing: Standing
+    standing: LabelAgreement
     losses: np.ndarray
     """The loss of each sample."""
     labels_as: str | None = None

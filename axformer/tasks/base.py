@@ -16,7 +16,7 @@ from axformer.data.encoding import Encoded, TokenLimits
 from axformer.data.rows import Rows
 from axformer.tasks.divergence import Predicted
 from axformer.tasks.guess import Guess
-from axformer.tasks.standing import Standing
+from axformer.tasks.standing import LabelAgreement
 
 
 class Losses(Protocol):
@@ -73,5 +73,5 @@ class Task(Losses, Protocol):
     def guess(self, encoded: Encoded, config: Any) -> Guess:
         """The figures of guessing, that is of answering without looking at the inputs."""
 
-    def standing(self, answers: Sequence[Any], encoded: Encoded, config: Any) -> Standing:
+    def standing(self, answers: Sequence[Any], encoded: Encoded, config: Any) -> LabelAgreement:
         """How well the answers agree with the labels; arguments as for :meth:`statistics` and :meth:`guess`."""

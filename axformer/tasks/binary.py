@@ -17,7 +17,7 @@ from axformer.tasks.divergence import OutcomeKind, Predicted, each_row
 from axformer.tasks.guess import Guess, guess_of_choices
 from axformer.tasks.multi_label import DECISION_LOGIT
 from axformer.tasks.numbers import numbers_in
-from axformer.tasks.standing import Choices, Standing, agreement_of
+from axformer.tasks.standing import Choices, LabelAgreement, agreement_of
 from axformer.tasks.texts import TextInputs, tokenize_texts
 
 _ANSWERS = ("0", "1")
@@ -90,11 +90,11 @@ class BinaryClassification(SigmoidOutput):
         expected = np.array(encoded.labels, dtype=int)
         return guess_of_choices(expected, np.arange(len(expected)), encoded.samples, _ANSWERS)
 
-    def standing(self, answers: Sequence[float], encoded: Encoded, config: Any) -> Standing:  # noqa: ARG002
+    def standing(self, answers: Sequence[float], encoded: Encoded, config: Any) -> LabelAgreement:  # noqa: ARG002
         expected, predicted = np.array(encoded.labels, dtype=int), (np.array(answers) > DECISION_LOGIT).astype(int)
         choices = Choices(expected, predicted, np.arange(len(expected)), encoded.samples, len(_ANSWERS))
         causes = (
             "whether 1 means yes in the labels as it does for the model, whether the columns are the right ones, whether text "
             "and text_pair are swapped, and whether the model was fine-tuned for these labels"
         )
-        return Standing(causes, (expected == predicted).astype(float), agreement_of(choices))
+        return LabelAgreement(causes, (expected == predicted).astype(float), agreement_of(choices))

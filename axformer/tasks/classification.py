@@ -15,7 +15,7 @@ from axformer.data.rows import Rows
 from axformer.tasks.class_scores import class_scores
 from axformer.tasks.divergence import OutcomeKind, Predicted, each_row
 from axformer.tasks.guess import Guess, guess_of_choices
-from axformer.tasks.standing import Choices, Standing, agreement_of, better_order, order_in_words
+from axformer.tasks.standing import Choices, LabelAgreement, agreement_of, better_order, order_in_words
 from axformer.tasks.texts import TextInputs, tokenize_texts
 
 
@@ -73,7 +73,7 @@ class Classification(OneOfSeveral, TextInputs):
         expected = np.array(encoded.labels)
         return guess_of_choices(expected, np.arange(len(expected)), encoded.samples, ClassNames.of(config).names)
 
-    def standing(self, answers: Sequence[int], encoded: Encoded, config: Any) -> Standing:
+    def standing(self, answers: Sequence[int], encoded: Encoded, config: Any) -> LabelAgreement:
         names, expected, predicted = ClassNames.of(config).names, np.array(encoded.labels), np.array(answers)
         choices = Choices(expected, predicted, np.arange(len(expected)), encoded.samples, len(names))
         causes = (
@@ -81,4 +81,4 @@ class Classification(OneOfSeveral, TextInputs):
             "right ones, whether text and text_pair are swapped, and whether the model was fine-tuned for these labels"
         )
         right = (expected == predicted).astype(float)
-        return Standing(causes, right, agreement_of(choices), better_order(choices), names)
+        return LabelAgreement(causes, right, agreement_of(choices), better_order(choices), names)

@@ -11,7 +11,7 @@ from axformer.data.rows import Rows
 from axformer.tasks.binary import SigmoidOutput
 from axformer.tasks.guess import Guess, guess_of_degrees
 from axformer.tasks.numbers import correlations, numbers_in
-from axformer.tasks.standing import Standing
+from axformer.tasks.standing import LabelAgreement
 
 
 class GradedClassification(SigmoidOutput):
@@ -44,8 +44,8 @@ class GradedClassification(SigmoidOutput):
     def guess(self, encoded: Encoded, config: Any) -> Guess:  # noqa: ARG002 - the protocol's signature
         return guess_of_degrees(np.array(encoded.labels))
 
-    def standing(self, answers: Sequence[float], encoded: Encoded, config: Any) -> Standing:  # noqa: ARG002
-        return Standing(
+    def standing(self, answers: Sequence[float], encoded: Encoded, config: Any) -> LabelAgreement:  # noqa: ARG002
+        return LabelAgreement(
             "whether large labels mean what they do for the model, whether the columns are the right ones, and whether the "
             "model was fine-tuned for them"
         )

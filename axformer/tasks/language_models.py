@@ -15,7 +15,7 @@ from axformer.data.batches import Batch
 from axformer.data.encoding import UNLABELLED, Encoded, TokenLimits
 from axformer.data.rows import Rows
 from axformer.tasks.guess import Guess, guess_evenly
-from axformer.tasks.standing import Standing
+from axformer.tasks.standing import LabelAgreement
 
 MAX_EXPONENT = 700.0
 """Larger powers of e overflow; a perplexity of 1e304 says as much as an infinite one, and JSON can hold it."""
@@ -66,12 +66,12 @@ class LanguageModelling(ABC):
     def guess(self, encoded: Encoded, config: Any) -> Guess:
         return guess_evenly(config.vocab_size, encoded.samples)
 
-    def standing(self, answers: Sequence[TokenCounts], encoded: Encoded, config: Any) -> Standing:  # noqa: ARG002
+    def standing(self, answers: Sequence[TokenCounts], encoded: Encoded, config: Any) -> LabelAgreement:  # noqa: ARG002
         causes = (
             "whether the tokenizer is the one that the model was trained with, whether the text column is the right one, and "
             "whether the model was trained at all"
         )
-        return Standing(causes, is_bar=False)
+        return LabelAgreement(causes, is_bar=False)
 
 
 def _losses(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:

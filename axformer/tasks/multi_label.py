@@ -16,7 +16,7 @@ from axformer.tasks.class_scores import f1, f1_macro
 from axformer.tasks.divergence import OutcomeKind, Predicted, each_row
 from axformer.tasks.guess import Guess, guess_of_flags
 from axformer.tasks.label_sets import read_label_sets
-from axformer.tasks.standing import Flags, Standing, agreement_of, better_order, order_in_words
+from axformer.tasks.standing import Flags, LabelAgreement, agreement_of, better_order, order_in_words
 from axformer.tasks.texts import TextInputs, tokenize_texts
 
 DECISION_LOGIT = 0.0
@@ -69,7 +69,7 @@ class MultiLabelClassification(TextInputs):
     def guess(self, encoded: Encoded, config: Any) -> Guess:
         return guess_of_flags(np.array(encoded.labels), ClassNames.of(config).names)
 
-    def standing(self, answers: Sequence[list[bool]], encoded: Encoded, config: Any) -> Standing:
+    def standing(self, answers: Sequence[list[bool]], encoded: Encoded, config: Any) -> LabelAgreement:
         names, expected, predicted = (
             ClassNames.of(config).names,
             np.array(encoded.labels),
@@ -81,4 +81,4 @@ class MultiLabelClassification(TextInputs):
             "are the right ones, and whether the model was fine-tuned for these labels"
         )
         right = (expected == predicted).all(axis=1).astype(float)
-        return Standing(causes, right, agreement_of(flags), better_order(flags), names)
+        return LabelAgreement(causes, right, agreement_of(flags), better_order(flags), names)

@@ -13,7 +13,7 @@ from axformer.data.labels import ClassNames, LabelColumn
 from axformer.data.rows import Rows
 from axformer.tasks.classification import OneOfSeveral
 from axformer.tasks.guess import Guess, guess_of_choices
-from axformer.tasks.standing import Choices, Standing, agreement_of
+from axformer.tasks.standing import Choices, LabelAgreement, agreement_of
 
 
 class MultipleChoice(OneOfSeveral):
@@ -56,14 +56,14 @@ class MultipleChoice(OneOfSeveral):
         expected, names = np.array(encoded.labels), [f"choice {place}" for place in range(encoded.choices)]
         return guess_of_choices(expected, np.arange(len(expected)), encoded.samples, names)
 
-    def standing(self, answers: Sequence[int], encoded: Encoded, config: Any) -> Standing:  # noqa: ARG002
+    def standing(self, answers: Sequence[int], encoded: Encoded, config: Any) -> LabelAgreement:  # noqa: ARG002
         expected, predicted = np.array(encoded.labels), np.array(answers)
         choices = Choices(expected, predicted, np.arange(len(expected)), encoded.samples, encoded.choices)
         causes = (
             "whether the labels count the choices from 0 and in the order of the column, whether text and choices are the "
             "right columns, and whether the model was fine-tuned for this"
         )
-        return Standing(causes, (expected == predicted).astype(float), agreement_of(choices), is_bar=False)
+        return LabelAgreement(causes, (expected == predicted).astype(float), agreement_of(choices), is_bar=False)
 
 
 def _letters(count: int) -> ClassNames:

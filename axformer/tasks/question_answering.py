@@ -22,7 +22,7 @@ from axformer.tasks.divergence import Predicted, where
 from axformer.tasks.guess import Guess, mean_by_sample
 from axformer.tasks.right_answers import right_answers, some_have_none
 from axformer.tasks.spans import N_BEST, SpanScores, Window, best_span
-from axformer.tasks.standing import Standing
+from axformer.tasks.standing import LabelAgreement
 
 OVERLAP = 0.25
 """The share of a window that the next one repeats, so that an answer at its edge is complete in one of them; for BERT's 512
@@ -148,8 +148,8 @@ class QuestionAnswering:
         rows = np.log(np.array(encoded.lengths))
         return Guess(losses=mean_by_sample(rows, np.array(encoded.sample_of_row), encoded.samples))
 
-    def standing(self, answers: Sequence[SpanScores], encoded: Encoded, config: Any) -> Standing:  # noqa: ARG002
-        return Standing(
+    def standing(self, answers: Sequence[SpanScores], encoded: Encoded, config: Any) -> LabelAgreement:  # noqa: ARG002
+        return LabelAgreement(
             "whether question and context are swapped, whether answer_start counts characters of the context, and whether the "
             "model was fine-tuned for question answering",
             is_bar=False,

@@ -13,7 +13,7 @@ from axformer.data.rows import Rows
 from axformer.tasks.divergence import OutcomeKind, Predicted, each_row
 from axformer.tasks.guess import Guess, guess_of_numbers
 from axformer.tasks.numbers import correlations, number_lists_in
-from axformer.tasks.standing import Standing
+from axformer.tasks.standing import LabelAgreement
 from axformer.tasks.texts import TextInputs, tokenize_texts
 
 
@@ -66,9 +66,9 @@ class Regression(TextInputs):
     def guess(self, encoded: Encoded, config: Any) -> Guess:  # noqa: ARG002 - the protocol's signature
         return guess_of_numbers(np.array(encoded.labels, dtype=float))
 
-    def standing(self, answers: Sequence[float], encoded: Encoded, config: Any) -> Standing:  # noqa: ARG002
+    def standing(self, answers: Sequence[float], encoded: Encoded, config: Any) -> LabelAgreement:  # noqa: ARG002
         expected, predicted = np.array(encoded.labels, dtype=float), np.array(answers, dtype=float)
-        return Standing(
+        return LabelAgreement(
             f"the scale (labels: {_range(expected)}; the model's answers: {_range(predicted)}), the column of the labels, and "
             "whether the model was fine-tuned for them"
         )

@@ -28,7 +28,7 @@ class ClassOrder:
 
 
 @dataclass(frozen=True)
-class Standing:
+class LabelAgreement:
     """How well the answers of a model agree with the labels."""
 
     causes: str
@@ -116,7 +116,7 @@ Answered = Choices | Flags
 
 
 def agreement_of(answered: Answered) -> np.ndarray:
-    """Agreement of answers and labels beyond chance; see :attr:`Standing.agreement`."""
+    """Agreement of answers and labels beyond chance; see :attr:`LabelAgreement.agreement`."""
     differences = answered.right(np.arange(answered.classes)) - answered.chance()
     return mean_by_sample(differences, answered.sample, answered.samples)
 

@@ -29,7 +29,7 @@ from axformer.errors import DataError
 from axformer.tasks.class_scores import f1
 from axformer.tasks.divergence import Predicted, where
 from axformer.tasks.guess import Guess, guess_of_choices, mean_by_sample
-from axformer.tasks.standing import Choices, Standing, agreement_of, better_order, order_in_words
+from axformer.tasks.standing import Choices, LabelAgreement, agreement_of, better_order, order_in_words
 
 OUTSIDE = "O"
 
@@ -146,7 +146,7 @@ class TokenClassification:
     def guess(self, encoded: Encoded, config: Any) -> Guess:  # noqa: ARG002 - the protocol's signature
         return guess_of_choices(*_words(encoded), encoded.samples, self.names)
 
-    def standing(self, answers: Sequence[list[int]], encoded: Encoded, config: Any) -> Standing:  # noqa: ARG002
+    def standing(self, answers: Sequence[list[int]], encoded: Encoded, config: Any) -> LabelAgreement:  # noqa: ARG002
         (expected, sample), predicted = _words(encoded), np.array([tag for row in answers for tag in row], dtype=int)
         causes = (
             f"whether the tags are counted as the model counts them ({order_in_words(self.names)}), whether the columns are "
@@ -154,7 +154,7 @@ class TokenClassification:
         )
         choices = Choices(expected, predicted, sample, encoded.samples, len(self.names))
         right = mean_by_sample(expected == predicted, sample, encoded.samples)
-        return Standing(causes, right, agreement_of(choices), better_order(choices), self.names, is_bar=False)
+        return LabelAgreement(causes, right, agreement_of(choices), better_order(choices), self.names, is_bar=False)
 
 
 def _tokenized(rows: Rows, tokenizer: Any, limits: TokenLimits) -> tuple[Any, int]:

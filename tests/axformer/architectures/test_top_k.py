@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from axformer.architectures import hard_attention as top_k
+from axformer.architectures import hard_attention
 from axformer.architectures.hard_attention import keep_top_k
 
 
@@ -46,8 +46,10 @@ def test_sorting_keeps_what_topk_keeps_to_the_last_bit(tokens: int, data: st.Dat
 def test_many_cores_share_a_topk(monkeypatch: pytest.MonkeyPatch) -> None:
     soft = torch.rand(2, 3, 9, 9).softmax(-1)
     sorted_here = keep_top_k(soft, 4)
-    monkeypatch.setattr(top_k, "SORTING_CORES", 0)
-    monkeypatch.setattr(top_k, "_kept_by_sorting", lambda *_: pytest.fail("one core sorts while the others wait"))
+    monkeypatch.setattr(hard_attention, "SORTING_CORES", 0)
+    monkeypatch.setattr(
+        hard_attention, "_kept_by_sorting", lambda *_: pytest.fail("one core sorts while the others wait")
+    )
     assert torch.equal(keep_top_k(soft, 4), sorted_here)
 
 

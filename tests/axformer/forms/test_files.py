@@ -12,7 +12,7 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from transformers import AutoTokenizer, GPT2Tokenizer, PreTrainedTokenizerFast
 
 import axformer.auto  # noqa: F401 - registers the compact models
-from axformer.data.encoding import tokenize
+from axformer.data.encoding import TokenLimits, tokenize
 from axformer.data.reading import rows_of
 from axformer.forms.files import write_model
 from axformer.intake.checkpoint import load_checkpoint
@@ -119,7 +119,7 @@ def made(home: Path, family: str, save: Callable[[Path], None]) -> tuple[Path, P
     save(checkpoint)
     loaded = load_checkpoint(checkpoint)
     rows = rows_of([{"text": text, "label": 0} for text in TEXT])
-    tokenize(rows, loaded.tokenizer, TEXT, None, max_length=5, max_tokens=None, padding="max_length")
+    tokenize(rows, loaded.tokenizer, TEXT, None, TokenLimits(5), padding="max_length")
     write_model(compact(loaded.model, loaded.architecture, Plan.full(loaded.dimensions)), loaded.companions, result)
     return checkpoint, result
 
