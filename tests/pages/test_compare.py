@@ -76,7 +76,7 @@ def test_what_one_chooses_by_comes_first_with_differences_and_the_best_marked(me
 
 def test_its_curves_are_the_losses_of_the_model_as_it_stood(member, two):
     query = "&".join(f"job={one}" for one in two)
-    told = "A, margin 1.1: 0.3333 → 0.2000 in 3 trials; B, margin 1.3: 0.3333 → 0.2000 in 3 trials"
+    told = "A margin 1.1: 0.3333 at 0 to 0.2000 at 2. B margin 1.3: 0.3333 at 0 to 0.2000 at 2"
     assert f">{told}<" in member.get(f"/compare?{query}").text
     answer = member.get(f"/compare/chart?{query}&width=400").text
     assert f">{told}<" in answer
