@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from axformer.config import Preset, RunConfig
+from axformer.config import Preset, PublishedConfig, RunConfig
 from axformer.data.columns import DataSource
 from axformer.run import PruningRun
 from axformer.surroundings import Surroundings
@@ -23,10 +23,11 @@ def run_of(
     **data: DataSource | None,
 ) -> SettledRun:
     """A run with these knobs; without any those of the preset ``paper``."""
+    preset = Preset.PUBLISHED if isinstance(config, PublishedConfig) else Preset.PAPER
     sources = {part: None if source is None else _reference(source) for part, source in data.items()}
     knobs = {} if config is None else config.model_dump(mode="json", exclude_unset=True) | {"method": config.method}
     fields = {"checkpoint": str(checkpoint), "validation": _reference(validation), **sources}
-    return read_run(fields | {"finetune": finetune, "head": head, "preset": Preset.PAPER, "config": knobs}).settled()
+    return read_run(fields | {"finetune": finetune, "head": head, "preset": preset, "config": knobs}).settled()
 
 
 def _reference(source: DataSource) -> dict[str, Any]:

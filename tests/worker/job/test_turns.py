@@ -112,7 +112,8 @@ def test_a_short_job_does_not_wait_for_the_training_of_an_export(
     context: WorkerContext, post: Post, watch: Watch, alone: Alone, in_turns: InTurns, opened: Open
 ) -> None:
     train = {"uri": opened.uri("train.jsonl")}
-    whole = alone({"train": train, "finetune": LESSONS, "knobs": DROPPING})
+    long = LESSONS | {"epochs": 8, "batch_size": 5}
+    whole = alone({"train": train, "finetune": long, "knobs": DROPPING})
     made, short = export(context, watch, whole, 1), post()
     turns = in_turns(made, short, is_warm=True)
     assert turns[0] == (made, StepName.TRAINING)
