@@ -12,6 +12,7 @@ import torch
 from axformer.config import RunConfig
 from axformer.errors import ConfigError
 from axformer.evaluation.untouched import Untouched
+from axformer.forms.onnx import check_packages
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.intake.parts import split_off
@@ -118,6 +119,8 @@ class PruningRun:
             InputError: something does not fit; the message says what is wrong and what to do.
         """
         settled = run.settled() if isinstance(run, Run) else run
+        if "forms" in settled.run.model_fields_set:
+            check_packages(settled.run.forms)
         config, head = settled.knobs, settled.run.head
         inputs = open_inputs(settled.located(paths or {}), device)
         if names is not None:

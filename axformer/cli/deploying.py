@@ -1,6 +1,7 @@
 """The first answer of a finished run: what can be deployed, at which metric and speed, and which form to take."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ from rich.table import Table
 from rich.text import Text
 
 from axformer.cli.display import before_and_after, finding_line
-from axformer.cli.failing import EXIT_MISSED
+from axformer.cli.failing import EXIT_MISSED, EXIT_NOT_MET
+from axformer.errors import ConfigError
 from axformer.forms.kinds import COMPACT, KINDS, WEIGHTS
 from axformer.reporting.deploy_table import deployables
 from axformer.scores.path_costs import told_beyond
+from axformer.scores.planning import POINT
 from axformer.wire.jobs import JobRead
 from axformer.wire.report import PathPoint
 
@@ -27,7 +30,8 @@ def show_target(console: Console, report: Mapping[str, Any]) -> None:
     """Print whether the target was reached; nothing for a run without one."""
     target = report.get("target")
     if target is not None:
-        console.print(target["sentence"], style="bold green" if target["reached"] else "bold red", soft_wrap=True)
+        is_good = target["reached"] and target.get("usable") is not False
+        console.print(target["sentence"], style="bold green" if is_good else "bold red", soft_wrap=True)
 
 
 def show_certificate(console: Console, report: Mapping[str, Any]) -> None:
@@ -39,15 +43,85 @@ def show_certificate(console: Console, report: Mapping[str, Any]) -> None:
         console.print(doubt, style="bold red", soft_wrap=True)
 
 
-def exit_if_missed(report: Mapping[str, Any]) -> None:
-    """End the command with an exit code of its own if the target was not reached.
+def exit_if_missed(report: Mapping[str, Any], forms: Sequence[str] = ()) -> None:
+    """End the command with an exit code of its own if the run did not bring what was asked for.
+
+    Args:
+        report: the content of a ``report.json``, or its summary.
+        forms: the forms that were asked for.
 
     Raises:
-        Exit: it was not.
+        Exit: the target was not reached, or by a model of no use, or a form is missing.
     """
     target = report.get("target")
-    if target is not None and not target["reached"]:
+    missing = [form["name"] for form in report.get("forms") or () if not form["made"] and form["name"] in forms]
+    if missing or (target is not None and (not target["reached"] or target.get("usable") is False)):
         raise typer.Exit(EXIT_MISSED)
+
+
+@dataclass(frozen=True)
+class Required:
+    """What the advice of a result must meet, in a run that nobody watches."""
+
+    certified: bool = False
+    times: float | None = None
+    """The lower end of how many times as fast the advised form is."""
+    points: float | None = None
+    """The most points that the advised form may have lost, by the whole interval."""
+
+    @classmethod
+    def parse(cls, text: str | None) -> "Required":
+        """Parse ``certified,times>=1.5,points<=1``.
+
+        Raises:
+            ConfigError: a part cannot be read.
+        """
+        found: dict[str, Any] = {}
+        for part in (text or "").split(","):
+            name = next((one for one in ("times>=", "points<=") if part.strip().startswith(one)), None)
+            try:
+                if name is not None:
+                    found[name[:-2]] = float(part.strip().removeprefix(name))
+                elif part.strip() == "certified":
+                    found["certified"] = True
+                elif part.strip():
+                    raise ValueError
+            except ValueError:
+                raise ConfigError(
+                    f"--require '{part.strip()}' is unknown; write for example certified,times>=1.5,points<=1"
+                ) from None
+        return cls(**found)
+
+    def unmet(self, advice: Mapping[str, Any] | None) -> str | None:
+        """The first thing that the advice does not meet, as a sentence; None if it meets all."""
+        if self == NOTHING:
+            return None
+        if advice is None or advice["form"] is None:
+            return "no form is advised"
+        if self.certified and not advice["certified"]:
+            return f"the form {advice['form']} is not certified"
+        times, change = advice["times"], advice["change"]
+        if self.times is not None and (times is None or times[0] < self.times):
+            return f"the form {advice['form']} is not shown to be {self.times:g} times as fast"
+        if self.points is not None and (change is None or change[0] < -self.points * POINT):
+            return f"the form {advice['form']} is not shown to have lost at most {self.points:g} points"
+        return None
+
+
+NOTHING = Required()
+"""Nothing is required."""
+
+
+def exit_if_unmet(report: Mapping[str, Any], required: Required) -> None:
+    """End the command with an exit code of its own, and say why, if the advice does not meet what is required.
+
+    Raises:
+        Exit: it does not.
+    """
+    unmet = required.unmet(report.get("advice"))
+    if unmet is not None:
+        Console(stderr=True, highlight=False, markup=False).print(f"not met: {unmet}", soft_wrap=True)
+        raise typer.Exit(EXIT_NOT_MET)
 
 
 def show_result(console: Console, job: JobRead) -> None:

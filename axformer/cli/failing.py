@@ -11,7 +11,9 @@ from axformer.errors import AxFormerError, InputError
 EXIT_INPUT = 2
 EXIT_FAILED = 1
 EXIT_MISSED = 3
-"""The run ended well, and its target was not reached."""
+"""The run ended well, and its target was not reached, or by a model of no use, or a form that was asked for is missing."""
+EXIT_NOT_MET = 4
+"""The run ended well, and its advice does not meet what ``--require`` asks."""
 
 
 @contextmanager

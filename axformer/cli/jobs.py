@@ -19,7 +19,7 @@ def jobs(
         list[str] | None, typer.Option(help="Only of this kind: pass, export or analysis; may be repeated.")
     ] = None,
     outcome: Annotated[
-        str | None, typer.Option(help="Only succeeded jobs of this outcome: done or target_missed.")
+        str | None, typer.Option(help="Only succeeded jobs of this outcome: done, target_missed or not_usable.")
     ] = None,
     label: Annotated[list[str] | None, typer.Option(help="Only with this label: key=value; may be repeated.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=LISTED_MOST, help="Maximum number of jobs to list.")] = 20,

@@ -42,6 +42,14 @@ ColumnsOption = Annotated[
         help="Names of the columns, for example text=sentence,label=class; several make a list: choices=ending0+ending1."
     ),
 ]
+RequireOption = Annotated[
+    str | None,
+    typer.Option(
+        help="What the advised form must meet, for runs that nobody watches: certified, times>=1.5, points<=1, with commas "
+        "between them. The exit code is 4 if it does not.",
+        metavar="REQUIREMENTS",
+    ),
+]
 DeviceOption = Annotated[str, typer.Option(help="cpu, cuda, cuda:1 ...; auto takes a GPU if there is one.")]
 FinetuneOption = Annotated[
     list[str] | None,
@@ -210,6 +218,14 @@ class RunOptions:
     finetune: FinetuneOption = None
     head: HeadOption = None
     forms: FormsOption = None
+    at_most: Annotated[
+        float | None,
+        typer.Option(
+            help="The most points that a form may cost to be advised: by default those of the certificate, else 5 where a size "
+            "or speed is asked for, and 1 elsewhere.",
+            metavar="POINTS",
+        ),
+    ] = None
     accept_poor_model: Annotated[
         bool,
         typer.Option(
@@ -239,6 +255,7 @@ class RunOptions:
                 "preset": self.preset,
                 "config": knobs_of(self.config, self.set_)
                 | {name: value for name, value in knobs.items() if value is not None},
+                "at_most": self.at_most,
                 "forms": None if self.forms is None else forms_of(self.forms),
             }
         )

@@ -23,19 +23,21 @@ def prune(
     output: Annotated[Path, typer.Option(help="Directory for the result; it must not exist, or be empty.")],
     device: options.DeviceOption = "auto",
     as_json: options.ReportJsonOption = False,
+    require: options.RequireOption = None,
 ) -> None:
     """Prune a fine-tuned model, and write the smaller, verified model."""
+    from axformer.cli.deploying import Required, exit_if_missed, exit_if_unmet
+
     with failing():
-        settled = asked.run().settled()
+        settled, required = asked.run().settled(), Required.parse(require)
         console = Console(highlight=False, markup=False, stderr=as_json)
         report = _carry_out(console, settled, output, ready(device, output))
     if as_json:
         print(json.dumps(report, indent=1))  # noqa: T201 - this is what was asked for
     else:
         _tell(console, report, output)
-    from axformer.cli.deploying import exit_if_missed
-
-    exit_if_missed(report)
+    exit_if_unmet(report, required)
+    exit_if_missed(report, settled.run.forms)
 
 
 def _carry_out(console: Console, settled: SettledRun, output: Path, device: str) -> dict[str, Any]:

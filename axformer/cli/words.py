@@ -18,7 +18,6 @@ from axformer.wire.states import JobOutcome
 NOTHING = "–"
 _COLOURS = {"succeeded": "green", "failed": "red", "cancelled": "dim", "queued": "yellow", "paused": "yellow"}
 _RUNNING = "cyan"
-_MISSED = "target missed"
 _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 ID_WIDTH = 36
 """Width of a job's id, which people copy, so it is never cut."""
@@ -33,9 +32,9 @@ def knobs(preset: str, changed: Mapping[str, Any]) -> str:
 
 
 def state(name: str, outcome: str | None = None) -> Text:
-    """A state in its colour; of a succeeded job that missed its target, that."""
-    if outcome == JobOutcome.TARGET_MISSED:
-        return Text(_MISSED, "red")
+    """A state in its colour; of a succeeded job that missed its target, or whose model is of no use, that."""
+    if outcome is not None and outcome != JobOutcome.DONE:
+        return Text(outcome.replace("_", " "), "red")
     return Text(name, _COLOURS.get(name, _RUNNING))
 
 

@@ -31,6 +31,7 @@ class CompressConfig(PlansConfig):
         method="axformer.methods.compress.method:Compress",
         made=_MADE,
         calibrated_with="repair=refit",
+        uses_labels=False,
     )
 
     method: Literal["compress"] = "compress"

@@ -1,5 +1,6 @@
 """The forms of a finished model for reports."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,3 +42,13 @@ class NotMade:
     name: str
     reason: str
     """The reason for users, for example ``hard attention in layers 3 and 4 has no place in stock transformers``."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """The forms of a result."""
+
+    forms: Sequence[Form | NotMade]
+    """Of the finished model, including the compact one."""
+    before: Sequence[Form | NotMade] = ()
+    """Of the untouched model, for comparison; their files are gone."""
