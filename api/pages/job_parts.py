@@ -130,6 +130,7 @@ class ResultRow:
     directory: str | None
     metric: str
     change: str
+    changed: str
     milliseconds: str
     times: str
     per_second: str
@@ -155,10 +156,9 @@ def deploy_of(summary: Mapping[str, Any] | None, bundles: Bundles) -> Deploy | N
         return None
     best, text = found.best, found.table()
     rows = [
-        ResultRow(title, one.directory, metric, change, milliseconds, times, per_second, megabytes, is_best=one is best)
-        for one, (title, metric, change, milliseconds, times, per_second, megabytes) in zip(
-            found.rows, text.rows, strict=True
-        )
+        ResultRow(title, one.directory, *cells, is_best=one is best)
+        for one, (title, *cells) in zip(found.rows, text.rows, strict=True)
     ]
-    advised = None if best is None else next((form for form in bundles.forms if form.name == best.name), None)
+    is_here = best is not None and best.directory is not None
+    advised = next((form for form in bundles.forms if best is not None and is_here and form.name == best.name), None)
     return Deploy(text.head[1], rows, found.sentence, advised)

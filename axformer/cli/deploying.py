@@ -21,6 +21,11 @@ from axformer.scores.planning import POINT
 from axformer.wire.jobs import JobRead
 from axformer.wire.report import PathPoint
 
+_WIDE = 120
+"""Columns of a terminal that shows the whole table."""
+_ONLY_WIDE = ("answers changed", "one input, ms", "inputs a second", "MB")
+"""What a narrower one leaves out."""
+
 
 def _longest_word(name: str) -> int:
     return max(map(len, name.split()), default=0)
@@ -173,12 +178,12 @@ def show_deployables(console: Console, report: Mapping[str, Any]) -> None:
         return
     text, best = found.table(), found.best
     table = Table(title="What you can deploy", title_justify="left", box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
-    for name in text.head:
-        table.add_column(
-            name, justify="left" if not name else "right", no_wrap=name in ("", "change"), min_width=_longest_word(name)
-        )
+    shown = [place for place, name in enumerate(text.head) if console.width >= _WIDE or name not in _ONLY_WIDE]
+    for name in (text.head[place] for place in shown):
+        whole = name in ("", "change", "times as fast")
+        table.add_column(name, justify="right" if name else "left", no_wrap=whole, min_width=_longest_word(name))
     for row, cells in zip(found.rows, text.rows, strict=True):
-        table.add_row(*cells, style="bold" if row is best else None)
+        table.add_row(*(cells[place] for place in shown), style="bold" if row is best else None)
     console.print(table)
     console.print(found.sentence, soft_wrap=True)
 

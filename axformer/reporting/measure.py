@@ -30,6 +30,7 @@ from axformer.reporting.speed import QUICK
 from axformer.scores.measured import Measured, Sets, as_report, compare, measure, measure_sets, scores_of
 from axformer.scores.task_tests import paired_test
 from axformer.wire.data_summary import DataSummary
+from axformer.wire.metrics import first_metric
 from axformer.wire.report import Comparison, InInt8, Judged, Measures, PathPoint, Report, Work
 from axformer.wire.verdicts import Certificate, TargetOutcome
 
@@ -103,7 +104,8 @@ def make_report(
     trace, plan, path = decisions.trace, decisions.plan, decisions.path
     sets = {"validation": validation, **others}
     summaries = {name: _summary(data, checkpoint, both.doubts.get(name)) for name, data in sets.items()}
-    judged = _judged(decisions, config, summaries, at_most)
+    metric = first_metric(both.base["validation"].figures)
+    judged = _judged(decisions, config, summaries, metric, at_most)
     with computing_in(base, checkpoint.dtype):
         found = measure_forms(
             *(checkpoint, small, written, sets, both.base, both.small),
@@ -189,7 +191,7 @@ def _summary(data: DataSet | None, checkpoint: Checkpoint, doubt: str | None) ->
 
 
 def _judged(
-    decisions: Decisions, config: RunConfig, data: Mapping[str, DataSummary | None], at_most: float | None
+    decisions: Decisions, config: RunConfig, data: Mapping[str, DataSummary | None], metric: str, at_most: float | None
 ) -> Judged:
     """What forms are judged by: the least biased rows against whose labels nothing speaks."""
     order = ("test", "confirming", *(() if config.about.uses_labels else ("validation",)))
@@ -201,7 +203,7 @@ def _judged(
         data=name,
         rows=0 if summary is None else summary.rows,
         points=certificate.points if certificate is not None and at_most is None else at_most or usual,
-        guess=None if summary is None or summary.guess is None else summary.guess.get("accuracy"),
+        guess=None if summary is None or summary.guess is None else summary.guess.get(metric),
         is_certified=certificate is not None,
     )
 

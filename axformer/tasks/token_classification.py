@@ -133,10 +133,10 @@ class TokenClassification:
             return {"accuracy": right / words}
         hits, claimed, truly = chunks
         return {
+            "f1": f1(hits, claimed, truly),
             "accuracy": right / words,
             "precision": hits / claimed if claimed else 0.0,
             "recall": hits / truly if truly else 0.0,
-            "f1": f1(hits, claimed, truly),
         }
 
     def correct(self, statistics: np.ndarray) -> np.ndarray:
