@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 import torch
 
 from axformer.config import RunConfig
+from axformer.config.common import BY_ROWS
 from axformer.data.columns import ANSWERS, Columns, DataSource
 from axformer.data.encoding import Encoded
 from axformer.data.reading import read_rows
@@ -21,6 +22,7 @@ from axformer.repair.freezing import check_freezes
 from axformer.repair.refit import can_refit
 from axformer.repair.teacher import for_teacher
 from axformer.repair.training import Training, check_trainable
+from axformer.scores.planning import POINT, USUAL_RATE, smallest_margin
 from axformer.scores.task_tests import too_few_rows
 from axformer.surroundings import Surroundings
 from axformer.tasks.causal_lm import CausalLanguageModelling
@@ -161,6 +163,19 @@ def _encoded(
     return for_teacher(inputs, checkpoint.tokenizer)
 
 
+def by_rows(config: RunConfig, confirming: DataSet | None) -> tuple[RunConfig, list[str]]:
+    """The knobs with the points that the confirming rows are likely to certify, where they are to decide that, and a note."""
+    if config.within_points != BY_ROWS or confirming is None:
+        return config, []
+    rows = len(confirming.samples)
+    points = round(smallest_margin(rows, USUAL_RATE, USUAL_RATE) / POINT, 1)
+    note = (
+        f"no points were named: {rows:,} confirming rows are likely to certify {points:g}, so that many may be lost; more rows "
+        "certify fewer"
+    )
+    return config.model_copy(update={"within_points": points}), [note]
+
+
 def check_fits(config: RunConfig, checkpoint: Checkpoint, repair: Training | None) -> None:
     """Check that a run with these knobs and this repair is possible.
 
@@ -266,7 +281,8 @@ def _on_padding(checkpoint: Checkpoint) -> Iterator[str]:
 
 def _on_points(checkpoint: Checkpoint, confirming: DataSet | None, config: RunConfig) -> Iterator[str]:
     if config.within_points is not None and confirming is not None:
-        note = too_few_rows(checkpoint.task.name, len(confirming.samples), config.within_points)
+        rows, share = len(confirming.samples), config.confirm
+        note = too_few_rows(checkpoint.task.name, rows, float(config.within_points), share)
         if note is not None:
             yield note
 

@@ -26,6 +26,7 @@ from axformer.new_head import Headed
 from axformer.opening import (
     CALIBRATION,
     Inputs,
+    by_rows,
     check_fits,
     notes_on,
     open_inputs,
@@ -61,7 +62,6 @@ class PruningRun:
         self._method = made_by(type(config))
         self._method.check(config, checkpoint)
         check_fits(config, checkpoint, repair)
-        self.config = config
         self.dimensions = checkpoint.dimensions
         self._names = dict(names or {})
         self._headed = headed
@@ -69,6 +69,8 @@ class PruningRun:
         self._checkpoint = checkpoint
         self._validation = validation
         self.deciding, self._confirming = split_off(validation, checkpoint, config)
+        self.config, self._on_points = by_rows(config, self._confirming)
+        config = self.config
         self._test = test
         self._repair = repair
         self.calibration = calibration
@@ -233,6 +235,7 @@ class PruningRun:
             *notes_on(self._checkpoint, sets, self._confirming, self.config, fitted, self._repair),
             *self._method.notes(self.config, is_trained=self._repair is not None),
             *(f"{name} data: {doubt}" for name, doubt in self._doubts.items()),
+            *self._on_points,
         ]
 
     @cached_property

@@ -53,7 +53,8 @@ def _beyond(job: Job) -> tuple[str, PathModel] | None:
     except ValidationError:
         return None
     certificate = (job.summary or {}).get("certificate")
-    return told_beyond(points, job.config.get("within_points"), is_certified=certificate is not None)
+    allowed = None if certificate is None else certificate["points"]
+    return told_beyond(points, allowed, is_certified=certificate is not None)
 
 
 def actions(job: Job) -> list[str]:

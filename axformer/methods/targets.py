@@ -83,6 +83,8 @@ class Targets:
             told = "this model was chosen from the path"
         elif not self.is_wished:
             return None
+        elif self.config.asks_for_time:
+            told = "how fast it is, is measured at the end"
         else:
             told = "the target was reached" if self.is_reached(plan) else "the target was not reached"
         wanted, size, speedup = self.config.target_size, self.size(plan), self.speedup(plan)

@@ -19,14 +19,33 @@ def with_advice(report: Report) -> Report:
         for name, part in (("before_forms", report.before_forms), ("forms", report.forms))
     }
     target = report.target
+    if target is not None and report.config.get("cost") == "latency" and report.config.get("target_speedup"):
+        target = _measured(report, found)
     if target is not None and target.reached and not is_untouched(content):
         target = _outcome(target, report, found)
     return report.model_copy(update={"advice": found.advice(), "target": target, **forms})
 
 
+def _measured(report: Report, found: Deployables) -> TargetOutcome:
+    """The outcome of a target of time: the model against the untouched one in the runtime that is advised, else in PyTorch."""
+    times = float(report.config["target_speedup"])
+    best = found.best
+    row = found.pruned if best is None or best.of_untouched else best
+    ratio, low = row.times_of(found.same_before(row) or found.rows[0])
+    reached = ratio >= times
+    figures = (
+        f"{ratio:.2f} times as fast as your model in the same runtime ({row.title}) with one input, measured, {low:.2f} at "
+        f"least; {report.estimated_speedup:.2f} times fewer operations"
+    )
+    more = "" if reached else f"; ask for more, for example speedup={times * times / max(ratio, 1.0):.2g}"
+    return TargetOutcome(
+        reached=reached, sentence=f"The target was {'' if reached else 'not '}reached: {figures}{more}."
+    )
+
+
 def _outcome(target: TargetOutcome, report: Report, found: Deployables) -> TargetOutcome:
     """The outcome of a target that was reached."""
-    compact = next(row for row in found.rows[1:] if row.name == "compact")
+    compact = found.pruned
     standing = compact.judgement.standing
     if standing is Standing.SHOWN:
         return target.model_copy(update={"usable": True})

@@ -139,6 +139,11 @@ class Deployables:
         return self.best or next(row for row in self.rows[1:] if row.directory is not None or not row.of_untouched)
 
     @property
+    def pruned(self) -> Deployable:
+        """The finished model in PyTorch."""
+        return next(row for row in self.rows[1:] if row.name == "compact")
+
+    @property
     def before_and_after(self) -> str:
         """The metric of the untouched model and of the shown form."""
         values = (self.rows[0].metric, self.shown.metric)
@@ -162,7 +167,7 @@ class Deployables:
             return Advice(form=None, sentence=self._advice)
         low, high = best.times_interval or (best.times, best.times)
         ends = None if best.change is None or best.interval is None else best.interval
-        own = self._same_before(best)
+        own = self.same_before(best)
         return Advice(
             form=best.name,
             of_untouched=best.of_untouched,
@@ -174,8 +179,8 @@ class Deployables:
             sentence=self._advice,
         )
 
-    def _same_before(self, row: Deployable) -> Deployable | None:
-        """The untouched model in the runtime of a pruned form; None if it was not measured there."""
+    def same_before(self, row: Deployable) -> Deployable | None:
+        """The untouched model in the runtime of a pruned form; None if it was not measured there, or that is PyTorch."""
         if row.of_untouched:
             return None
         return next(
@@ -216,7 +221,7 @@ class Deployables:
     def _pruning_adds(self, best: Deployable) -> str:
         """What of the speed is pruning's; empty where the runtime is that of before, or nothing was removed."""
         if not best.of_untouched:
-            own = self._same_before(best)
+            own = self.same_before(best)
             if own is None:
                 return ""
             return (

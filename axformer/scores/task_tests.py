@@ -98,14 +98,14 @@ def is_share_right(task: str) -> bool:
     return task in _SHARES_RIGHT
 
 
-def too_few_rows(task: str, rows: int, points: float) -> str | None:
+def too_few_rows(task: str, rows: int, points: float, share: float = 1.0) -> str | None:
     """A warning if the confirming rows are unlikely to certify the points; otherwise None.
 
     For tasks whose first metric is a share of right answers, it says how many rows are likely to. A metric that is no mean over
     rows takes a fixed number of rows.
     """
     if is_share_right(task):
-        return few_rows_told(rows, points)
+        return few_rows_told(rows, points, share)
     if rows >= FEWEST_ROWS:
         return None
     return (
