@@ -165,15 +165,18 @@ class Deployables:
         best = self.best
         if best is None:
             return Advice(form=None, sentence=self._advice)
+        assert best.times is not None, "it is faster"
         low, high = best.times_interval or (best.times, best.times)
-        ends = None if best.change is None or best.interval is None else best.interval
+        change = (
+            None if best.change is None or best.interval is None else (best.interval[0], best.change, best.interval[1])
+        )
         own = self.same_before(best)
         return Advice(
             form=best.name,
             of_untouched=best.of_untouched,
             directory=best.directory,
             times=(low, best.times, high),
-            change=None if ends is None else (ends[0], best.change, ends[1]),
+            change=change,
             certified=best.judgement.is_certified,
             by_pruning=None if own is None else best.times_of(own)[0],
             sentence=self._advice,

@@ -132,7 +132,7 @@ def make_report(
         finding=finding_of(
             *(checkpoint.task.name, *figures),
             in_int8=int8 is not None,
-            points=None if targets.is_chosen else config.within_points,
+            points=None if targets.is_chosen or config.within_points is None else float(config.within_points),
             expects_cost=targets.is_chosen or config.expects_cost,
         ),
         certificate=decisions.certificate,

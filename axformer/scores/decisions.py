@@ -9,9 +9,9 @@ import numpy as np
 from axformer.data.encoding import UNLABELLED
 from axformer.scores.confidence import mcnemar
 from axformer.scores.measured import Measured, compare
-from axformer.tasks.binary import DECISION_LOGIT, BinaryClassification
+from axformer.tasks.binary import BinaryClassification
 from axformer.tasks.classification import Classification, OneOfSeveral
-from axformer.tasks.multi_label import MultiLabelClassification
+from axformer.tasks.multi_label import DECISION_LOGIT, MultiLabelClassification
 from axformer.tasks.token_classification import TokenClassification
 from axformer.wire.report import ClassChange, Comparison
 

@@ -117,7 +117,7 @@ class _Run:
         blocks = self._taken(self._full)
         whole = self._milliseconds.whole or blocks
         is_small = config.target_size is None or targets.size(plan) <= config.target_size
-        return is_small and whole >= config.target_speedup * (whole - blocks + self._taken(plan))
+        return bool(is_small and whole >= config.target_speedup * (whole - blocks + self._taken(plan)))
 
     def _taken(self, plan: Plan) -> float:
         """The cost of the blocks of a plan."""
