@@ -22,7 +22,7 @@ from axformer.scores.task_tests import PairedTest
 from axformer.tasks.base import Task
 from axformer.tasks.guess import Guess
 from axformer.wire.data_summary import DataSummary
-from axformer.wire.report import FormReport, Judged, SpeedCell
+from axformer.wire.report import FormReport, JudgedRows, SpeedCell
 
 
 @dataclass(frozen=True)
@@ -54,14 +54,14 @@ class MeasuredForm:
 class JudgedBy:
     """What forms are judged by, and the test of a certificate."""
 
-    judged: Judged
+    judged: JudgedRows
     names: Sequence[str] = ()
     """The model's classes by index; empty where answers are no classes."""
     test: PairedTest | None = None
     """The paired test on the confirming rows; None without a certificate."""
 
 
-NOBODY = JudgedBy(Judged(data=None, rows=0, points=0.0))
+NOBODY = JudgedBy(JudgedRows(data=None, rows=0, points=0.0))
 """Nobody judges, as in a bench."""
 
 

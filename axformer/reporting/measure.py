@@ -31,7 +31,7 @@ from axformer.scores.measured import Measured, Sets, as_report, compare, measure
 from axformer.scores.task_tests import paired_test
 from axformer.wire.data_summary import DataSummary
 from axformer.wire.metrics import first_metric
-from axformer.wire.report import Comparison, InInt8, Judged, Measures, PathPoint, Report, Work
+from axformer.wire.report import Comparison, InInt8, JudgedRows, Measures, PathPoint, Report, Work
 from axformer.wire.verdicts import Certificate, TargetOutcome
 
 USUAL_POINTS_OF_A_WISH = 5.0
@@ -192,14 +192,14 @@ def _summary(data: DataSet | None, checkpoint: Checkpoint, doubt: str | None) ->
 
 def _judged(
     decisions: Decisions, config: RunConfig, data: Mapping[str, DataSummary | None], metric: str, at_most: float | None
-) -> Judged:
+) -> JudgedRows:
     """What forms are judged by: the least biased rows against whose labels nothing speaks."""
     order = ("test", "confirming", *(() if config.about.uses_labels else ("validation",)))
     name = next((one for one in order if (found := data.get(one)) is not None and found.doubt is None), None)
     summary = None if name is None else data[name]
     certificate = decisions.certificate
     usual = USUAL_POINTS_OF_A_WISH if decisions.targets.is_wished or config.expects_cost else USUAL_POINTS
-    return Judged(
+    return JudgedRows(
         data=name,
         rows=0 if summary is None else summary.rows,
         points=certificate.points if certificate is not None and at_most is None else at_most or usual,
@@ -208,7 +208,9 @@ def _judged(
     )
 
 
-def _judged_by(judged: Judged, checkpoint: Checkpoint, both: BothMeasured, certificate: Certificate | None) -> JudgedBy:
+def _judged_by(
+    judged: JudgedRows, checkpoint: Checkpoint, both: BothMeasured, certificate: Certificate | None
+) -> JudgedBy:
     names = ClassNames.of(checkpoint.model.config).names
     if certificate is None or both.doubts.get("confirming") is not None:
         return JudgedBy(judged, names)

@@ -9,7 +9,7 @@ from typing import Any
 from axformer.scores.paired_tests import ALPHA, FEWEST_ROWS, exact_p_value
 from axformer.scores.planning import POINT, fewest_rows, rows_needed
 from axformer.wire.metrics import LOWER_IS_BETTER
-from axformer.wire.report import Judged
+from axformer.wire.report import JudgedRows
 from axformer.wire.verdicts import Judgement, Standing
 
 _ROUNDING = 1e-9
@@ -19,7 +19,7 @@ _ROUNDING = 1e-9
 UNJUDGED = Judgement(standing=Standing.UNKNOWN)
 
 
-def judgement_of(form: Mapping[str, Any], base: Mapping[str, Any], metric: str, judged: Judged) -> Judgement:
+def judgement_of(form: Mapping[str, Any], base: Mapping[str, Any], metric: str, judged: JudgedRows) -> Judgement:
     """Judge a form.
 
     Args:
@@ -41,7 +41,7 @@ def judgement_of(form: Mapping[str, Any], base: Mapping[str, Any], metric: str, 
 
 
 def _by_change(
-    form: Mapping[str, Any], cost: Mapping[str, Any], metric: str, before: float, judged: Judged
+    form: Mapping[str, Any], cost: Mapping[str, Any], metric: str, before: float, judged: JudgedRows
 ) -> Judgement:
     is_loss = metric in LOWER_IS_BETTER
     limit = judged.points * POINT * (before if is_loss else 1.0)
@@ -75,7 +75,7 @@ def _has_enough_rows(answers: tuple[int, int] | None, rows: int, limit: float) -
     return limit > 0 and exact_p_value(*answers, rows, limit) <= ALPHA
 
 
-def _more_rows(answers: tuple[int, int] | None, judged: Judged) -> int | None:
+def _more_rows(answers: tuple[int, int] | None, judged: JudgedRows) -> int | None:
     if answers is None:
         return None
     gained, lost = answers

@@ -173,7 +173,7 @@ class FormReport(Schema):
     """One input and 32 at a time, of the validation data's own lengths; of a bench more batches and lengths."""
 
 
-class Judged(Schema):
+class JudgedRows(Schema):
     """What a form is judged by before it is advised."""
 
     data: Literal["test", "confirming", "validation"] | None
@@ -190,7 +190,7 @@ class Judged(Schema):
     """Whether the run chose its model by a certificate, so that a form needs one of its own."""
 
 
-class Advice(Schema):
+class Deployment(Schema):
     """Which form to deploy."""
 
     form: str | None
@@ -381,9 +381,9 @@ class Report(Schema):
     before_forms: list[FormReport] = Field(default=[])
     """The untouched model in ONNX, measured like the forms, where the result has such forms and differs from it. They are not
     in the result; `axformer apply RESULT CHECKPOINT --upto 0` writes them."""
-    judged: Judged | None = None
+    judged: JudgedRows | None = None
     """Null in reports of earlier versions alone."""
-    advice: Advice | None = None
+    advice: Deployment | None = None
     """Null in reports of earlier versions alone."""
     forms: list[FormReport]
     """The forms in which the finished model can be deployed, and those not made."""
