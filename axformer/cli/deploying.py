@@ -133,7 +133,8 @@ def show_result(console: Console, job: JobRead) -> None:
     """Print the result of a job, as far as it has one: what its report says, or the last line of each report of an analysis."""
     for finding in job.findings or ():
         console.print(Text.assemble((finding.report, "bold"), f": {finding.sentence}"), soft_wrap=True)
-        console.print(f"  {finding.command}", soft_wrap=True)
+        if finding.command:
+            console.print(f"  {finding.command}", soft_wrap=True)
     if job.report is None:
         return
     report = job.report.model_dump()
