@@ -42,6 +42,14 @@ def test_a_speed_up_cuts_step_by_step_to_what_reaches_it_and_chooses_nothing_aft
     assert config.budgets[0] > 1 / times > config.budgets[1]
 
 
+@pytest.mark.parametrize("target", [{"target_speedup": 2.0}, {"target_size": 0.5}])
+def test_a_named_target_is_not_held_back_by_points_that_nobody_named(target: dict[str, float]) -> None:
+    config = make_config("smallest", target)
+    assert (config.within_points, config.confirm) == (None, 0.0)
+    named = make_config("smallest", target | {"within_points": 2.0})
+    assert (named.within_points, named.confirm) == (2.0, 0.4)
+
+
 def test_knobs_beside_a_goal_change_it() -> None:
     _, config = config_for(parse_goal("within-points=1"), {"table_rows": 64})
     assert isinstance(config, CompressConfig)
