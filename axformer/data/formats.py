@@ -5,8 +5,11 @@ from pathlib import PurePosixPath
 JSON_ENDINGS = (".jsonl", ".ndjson", ".json")
 CSV_ENDING = ".csv"
 TAB_ENDINGS = (".tsv", ".tab")
-PARQUET_ENDING = ".parquet"
-ENDINGS = (*JSON_ENDINGS, CSV_ENDING, *TAB_ENDINGS, PARQUET_ENDING)
+PARQUET_ENDINGS = (".parquet", ".pq", ".parq")
+ARROW_ENDINGS = (*PARQUET_ENDINGS, ".arrow", ".feather")
+"""Binary tables, whose parser runs in confined processes alone."""
+CONLL_ENDINGS = (".conll", ".conllu", ".txt")
+ENDINGS = (*JSON_ENDINGS, CSV_ENDING, *TAB_ENDINGS, *ARROW_ENDINGS, *CONLL_ENDINGS)
 PACKED = ".gz"
 
 

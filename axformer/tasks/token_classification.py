@@ -30,8 +30,12 @@ from axformer.tasks.class_scores import f1
 from axformer.tasks.divergence import Predicted, where
 from axformer.tasks.guess import Guess, guess_of_choices, mean_by_sample
 from axformer.tasks.standing import Choices, LabelAgreement, agreement_of, better_order, order_in_words
+from axformer.tasks.tag_schemes import OUTSIDE, in_scheme_of, looks_like_iob1
 
-OUTSIDE = "O"
+_IOB1 = (
+    "chunks begin with I, and with B only after another of their kind, as in IOB1; if the model was trained with B at the "
+    "beginning of each (BIO, as most are), write the tags so, or they decide against it"
+)
 
 
 def is_chunk_scheme(names: Iterable[str]) -> bool:
@@ -158,7 +162,7 @@ class TokenClassification:
 
 
 def _tokenized(rows: Rows, tokenizer: Any, limits: TokenLimits) -> tuple[Any, int]:
-    return tokenize(rows, tokenizer, rows.text_lists("tokens"), None, limits, is_split_into_words=True)
+    return tokenize(rows, tokenizer, rows.text_lists("tokens", is_joined=True), None, limits, is_split_into_words=True)
 
 
 def _words(encoded: Encoded) -> tuple[np.ndarray, np.ndarray]:
@@ -179,16 +183,37 @@ class _Tags:
 
 def _tags(rows: Rows, classes: ClassNames) -> _Tags:
     """One tag per word, ``UNLABELLED`` for ignored words."""
-    words_of, given = rows.text_lists("tokens"), rows.label_lists("tags")
-    for row, (words, values) in enumerate(zip(words_of, given, strict=True), start=1):
-        if len(words) != len(values):
-            raise rows.error(row, f"it has {len(words)} tokens and {len(values)} tags; give each token one tag")
-    counted = [(row, value) for row, values in enumerate(given, 1) for value in values if not _is_unlabelled(value)]
-    values, row_of = [value for _, value in counted], [row for row, _ in counted]
-    read = LabelColumn(values, rows, row_of, "tag", rows.names_of("tags")).read(classes)
+    lengths = list(map(len, rows.text_lists("tokens", is_joined=True)))
+    given = rows.label_lists("tags", lengths)
+    for row, (length, values) in enumerate(zip(lengths, given, strict=True), start=1):
+        if length != len(values):
+            raise rows.error(row, f"it has {length} tokens and {len(values)} tags; give each token one tag")
+    counted = [[value for value in values if not _is_unlabelled(value)] for values in given]
+    counted, notes = _in_scheme(counted, rows, classes)
+    values = [value for row in counted for value in row]
+    row_of = [row for row, one in enumerate(counted, 1) for _ in one]
+    read = LabelColumn(values, rows, row_of, "tag", () if notes else rows.names_of("tags")).read(classes)
     indices = iter(read.indices)
     tags = [[UNLABELLED if _is_unlabelled(value) else next(indices) for value in values] for values in given]
-    return _Tags(tags, read.reading, read.notes)
+    if looks_like_iob1(
+        classes.names, [[None if tag == UNLABELLED else classes.names[tag] for tag in row] for row in tags]
+    ):
+        notes += (_IOB1,)
+    return _Tags(tags, read.reading, (*read.notes, *notes))
+
+
+def _in_scheme(given: list[list[Label]], rows: Rows, classes: ClassNames) -> tuple[list[list[Label]], tuple[str, ...]]:
+    """Tags by their names in the scheme of the model, with a note; or as they are."""
+    own = dict(enumerate(rows.names_of("tags")))
+    named = [[own.get(tag, tag) if type(tag) is int else tag for tag in row] for row in given]
+    texts = [[tag for tag in row if isinstance(tag, str)] for row in named]
+    if texts != named:
+        return given, ()
+    try:
+        found = in_scheme_of(classes.names, texts)
+    except ValueError as error:
+        raise DataError(f"data file '{rows.source}': its tags {error}") from None
+    return (given, ()) if found is None else ([list(row) for row in found[0]], (f"tags {found[1]}",))
 
 
 def _is_unlabelled(value: Label) -> bool:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import struct
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,18 @@ def line(**row: Any) -> bytes:
     return json.dumps({"text": "a", "label": 0} | row).encode() + b"\n"
 
 
+def arrow() -> bytes:
+    """The stream format of three texts and labels."""
+    sink = pa.BufferOutputStream()
+    table = pa.table({"text": ["abc", "de", "fghi"], "label": [0, 1, 0]})
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+ARROW = arrow()
+OFFSETS = struct.pack("<4i", 0, 3, 5, 9)
+"""Where the texts begin and end."""
 GOOD = line()
 MANY = ",".join(map(str, range(1001))).encode()
 CASES: dict[str, tuple[str, bytes, str]] = {
@@ -52,7 +65,7 @@ CASES: dict[str, tuple[str, bytes, str]] = {
     "articles of nothing": ("a.json", b'{"data": [{"paragraphs": [1, {"qas": 2}]}]}', "has no rows"),
     "nested": ("a.jsonl", b'{"text": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "nested too deep"),
     "a long number": ("a.jsonl", b'{"text": "a", "label": ' + b"9" * 5000 + b"}", "a number that is too long"),
-    "a large number": ("a.jsonl", line(label=10**300), "not a label"),
+    "a large number": ("a.jsonl", line(label=10**1000), "not a label"),
     "a number beyond all": ("a.jsonl", b'{"text": "a", "label": 1e999}', "is unknown to the model"),
     "no number": ("a.jsonl", b'{"text": "a", "label": NaN}', "column 'label' is empty"),
     "a fraction": ("a.jsonl", line(label=0.5), "label 0.5 is unknown"),
@@ -67,7 +80,7 @@ CASES: dict[str, tuple[str, bytes, str]] = {
     "half a label": ("a.jsonl", b'{"text": "a", "label": "\\udc00"}', "not a label"),
     "a text too long": ("a.jsonl", line(text="a" * 1_000_001), "not text of at most 1000000 characters"),
     "a text a number": ("a.jsonl", line(text=7), "not text"),
-    "a text a list": ("a.jsonl", line(text=["a"]), "not text"),
+    "a text a list": ("a.jsonl", line(text=["a", "b"]), "not text"),
     "no UTF-8": ("a.jsonl", b'{"text": "\xff"}', "is not UTF-8"),
     "another encoding": ("a.jsonl", '{"text": "ü"}'.encode("cp1252"), "is not UTF-8"),
     "another encoding, cut": ("a.jsonl", '{"text": "a"}'.encode("utf-16")[:-1], "is not UTF-8"),
@@ -91,7 +104,13 @@ CASES: dict[str, tuple[str, bytes, str]] = {
     "a bomb": ("a.jsonl.gz", gzip.compress(b" " * (80 << 20), 1), "holds more than .* bytes"),
     "a pickle": ("a.pkl", b"cos\nsystem\n(S'false'\ntR.", "has no known ending"),
     "an archive of NumPy": ("a.npy", b"\x93NUMPY", "has no known ending"),
-    "Arrow": ("a.arrow", b"ARROW1", "has no known ending"),
+    "Arrow of nothing": ("a.arrow", b"ARROW1", "cannot be read"),
+    "Arrow, cut": ("a.arrow", ARROW[:-40], "cannot be read"),
+    "Arrow with wild offsets": ("a.arrow", ARROW.replace(OFFSETS, b"\x7f" * len(OFFSETS)), "cannot be read"),
+    "Feather of others": ("a.feather", b"FEA1" + bytes(40), "cannot be read"),
+    "a key twice": ("a.jsonl", GOOD + b'{"text": "a", "label": 0, "label": 1}', "line 2 holds the key 'label' twice"),
+    "a text of nothing": ("a.jsonl", line(text=" \u200b\u00a0"), "column 'text' is empty"),
+    "a sentence of one column": ("a.conll", b"a\n", "line 1 has 1 columns"),
     "an archive": ("a.jsonl.zip", b"PK", "has no known ending"),
     "packed by another": ("a.jsonl.xz", b"\xfd7zXZ", "has no known ending"),
 }  # fmt: skip
@@ -134,7 +153,7 @@ def test_a_message_about_data_can_be_stored(tmp_path: Path) -> None:
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    ending=st.sampled_from(["jsonl", "csv", "parquet", "jsonl.gz"]),
+    ending=st.sampled_from(["jsonl", "json", "csv", "parquet", "arrow", "conll", "jsonl.gz"]),
     content=st.binary(max_size=80)
     | st.lists(st.dictionaries(st.text(max_size=5), st.integers() | st.text(max_size=5))),
 )
