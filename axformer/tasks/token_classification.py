@@ -29,13 +29,26 @@ from axformer.errors import DataError
 from axformer.tasks.class_scores import f1
 from axformer.tasks.divergence import Predicted, where
 from axformer.tasks.guess import Guess, guess_of_choices, mean_by_sample
-from axformer.tasks.standing import Choices, LabelAgreement, agreement_of, better_order, order_in_words
+from axformer.tasks.standing import (
+    Choices,
+    LabelAgreement,
+    agreement_of,
+    better_order,
+    is_reliably_positive,
+    order_in_words,
+)
 from axformer.tasks.tag_schemes import OUTSIDE, in_scheme_of, looks_like_iob1
 
 _IOB1 = (
-    "chunks begin with I, and with B only after another of their kind, as in IOB1; if the model was trained with B at the "
-    "beginning of each (BIO, as most are), write the tags so, or they decide against it"
+    "chunks begin with I, and with B only after another of their kind, as in IOB1",
+    "write B at the first word of each chunk (BIO), as it was trained",
 )
+
+
+def with_begins(tags: Sequence[str]) -> list[str]:
+    """The tags of a sentence with B at the beginning of each chunk."""
+    begins = {start for _, start, _ in chunks_of(tags)}
+    return [f"B{tag[1:]}" if place in begins else tag for place, tag in enumerate(tags)]
 
 
 def is_chunk_scheme(names: Iterable[str]) -> bool:
@@ -128,7 +141,7 @@ class TokenClassification:
         right = sum(tag == answer for tag, answer in zip(expected, predicted, strict=True))
         if not is_chunk_scheme(self.names):
             return right, len(expected)
-        tags = [[self.names[tag] for tag in row] for row in (expected, predicted)]
+        tags = self._named((expected, predicted))
         return (right, len(expected), *count_chunks(*tags))
 
     def metrics(self, statistics: np.ndarray) -> dict[str, float]:
@@ -158,7 +171,30 @@ class TokenClassification:
         )
         choices = Choices(expected, predicted, sample, encoded.samples, len(self.names))
         right = mean_by_sample(expected == predicted, sample, encoded.samples)
-        return LabelAgreement(causes, right, agreement_of(choices), better_order(choices), self.names, is_bar=False)
+        scheme = (
+            self._other_scheme(answers, encoded) if looks_like_iob1(self.names, self._named(encoded.labels)) else None
+        )
+        order = better_order(choices) if scheme is None else None
+        return LabelAgreement(causes, right, agreement_of(choices), order, self.names, is_bar=False, scheme=scheme)
+
+    def _named(self, rows: Sequence[Sequence[int]]) -> list[list[str]]:
+        """Tags by their names, without those that count for nothing."""
+        return [[self.names[tag] for tag in row if tag != UNLABELLED] for row in rows]
+
+    def _other_scheme(self, answers: Sequence[list[int]], encoded: Encoded) -> str | None:
+        """Why the tags are taken for IOB1, if the answers reliably fit better with B at the beginning of each chunk."""
+        expected, predicted = self._named(encoded.labels), self._named(answers)
+        begun = [with_begins(tags) for tags in expected]
+        gains = [
+            _share(one, row) - _share(other, row) for one, other, row in zip(begun, expected, predicted, strict=True)
+        ]
+        if not is_reliably_positive(np.array(gains)):
+            return None
+        return f"{_IOB1[0]}, where the model answers B; {_IOB1[1]}"
+
+
+def _share(expected: Sequence[str], predicted: Sequence[str]) -> float:
+    return sum(map(str.__eq__, expected, predicted)) / len(expected)
 
 
 def _tokenized(rows: Rows, tokenizer: Any, limits: TokenLimits) -> tuple[Any, int]:
@@ -198,7 +234,7 @@ def _tags(rows: Rows, classes: ClassNames) -> _Tags:
     if looks_like_iob1(
         classes.names, [[None if tag == UNLABELLED else classes.names[tag] for tag in row] for row in tags]
     ):
-        notes += (_IOB1,)
+        notes += (f"{_IOB1[0]}; if the model is one of BIO, as most are, {_IOB1[1]}",)
     return _Tags(tags, read.reading, (*read.notes, *notes))
 
 

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from axformer.data.encoding import Encoded
 from axformer.tasks.tag_schemes import in_scheme_of, looks_like_iob1
+from axformer.tasks.token_classification import TokenClassification
 
 KINDS = ("PER", "geo-loc", "X_Y")
 CHUNKS = st.lists(st.tuples(st.sampled_from((*KINDS, "")), st.integers(1, 4)), min_size=1, max_size=6)
@@ -96,3 +98,23 @@ def test_other_tags_are_left_alone() -> None:
 def test_iob1_is_told_by_chunks_that_begin_with_i(sentences: list[list[str | None]], is_iob1: bool) -> None:
     assert looks_like_iob1(names(bio), sentences) is is_iob1
     assert not looks_like_iob1(names(bioes), [[tag and "O" for tag in row] for row in sentences])
+
+
+@given(st.lists(CHUNKS, min_size=30, max_size=40), st.booleans())
+def test_tags_of_iob1_stop_a_model_of_bio_and_no_other(
+    sentences: list[list[tuple[str, int]]], answers_bio: bool
+) -> None:
+    known = names(bio)
+    task = TokenClassification(tuple(known))
+    right = [tags(bio, [("PER", 2), *chunks]) for chunks in sentences]
+    given_tags = [iob1(row) for row in right]
+    answers = [[known.index(tag) for tag in row] for row in (right if answers_bio else given_tags)]
+    labels = [[known.index(tag) for tag in row] for row in given_tags]
+    encoded = Encoded({"input_ids": labels}, labels, list(range(len(labels))), per_token=True)
+    misread = task.standing(answers, encoded, None).misread
+    assert (misread is not None and "as in IOB1, where the model answers B" in misread) is answers_bio
+
+
+def iob1(row: list[str]) -> list[str]:
+    before = ["O", *row]
+    return [tag if tag[2:] == last[2:] else tag.replace("B-", "I-") for last, tag in zip(before, row, strict=False)]
