@@ -12,7 +12,16 @@ import pyarrow.parquet
 
 from axformer.data.columns import Columns
 from axformer.data.delimited import DelimitedError, read_delimited
-from axformer.data.formats import CSV_ENDING, ENDINGS, JSON_ENDINGS, PARQUET_ENDING, TAB_ENDINGS, ending_of, is_packed
+from axformer.data.formats import (
+    CSV_ENDING,
+    JSON_ENDINGS,
+    PARQUET_ENDING,
+    TAB_ENDINGS,
+    ending_of,
+    foreign,
+    is_packed,
+    why_not_data,
+)
 from axformer.data.json_rows import JsonRowsError, read_json_rows
 from axformer.data.limits import BYTES, COLUMNS, RATIO, ROWS, SMALL_BYTES
 from axformer.data.records import OwnNames, Records, check_names, own_names_in, table_of
@@ -29,7 +38,8 @@ def read_rows(path: str, columns: Columns | None = None) -> Rows:
     Args:
         path: a local path or a URL that fsspec opens (``https://``, ``s3://``, ``hf://datasets/...``). The ending tells the
             format: ``.jsonl``, ``.ndjson`` or ``.json`` (see :mod:`axformer.data.json_rows`), ``.csv``, ``.tsv`` or ``.tab``
-            (see :mod:`axformer.data.delimited`), ``.parquet``, in small or capital letters; ``.gz`` may follow.
+            (see :mod:`axformer.data.delimited`), ``.parquet``, in small or capital letters; ``.gz`` may follow, and whether
+            the file is packed its first bytes say. Behind ``#`` an address may have the name that it lacks.
 
     Raises:
         DataError: the file is missing, damaged, empty, or larger than any data set that is read, or a column that was named
@@ -62,7 +72,7 @@ def rows_in(file: IO[bytes], name: str, columns: Columns | None = None, *, most_
     if ending is None:
         raise _unknown_ending(name)
     try:
-        table, own_names = _READERS[ending](_whole(file, name, packed=is_packed(name), most=most_bytes), name)
+        table, own_names = _READERS[ending](_whole(file, name, ending, most=most_bytes), name)
     except DataError:
         raise
     except Exception as error:  # noqa: BLE001 - each format has errors of its own, and all are about this file
@@ -82,24 +92,25 @@ def rows_of(data: Records, columns: Columns | None = None) -> Rows:
 
 
 def _unknown_ending(path: str) -> DataError:
-    return DataError(f"data file '{path}' has no known ending; use one of {', '.join(ENDINGS)}, or one with .gz")
+    return DataError(f"data file '{path}' {why_not_data(path)}")
 
 
 def _unreadable(path: str, error: Exception) -> DataError:
     return DataError(f"data file '{path}' cannot be read: {first_line(error)}")
 
 
-def _whole(file: IO[bytes], path: str, *, packed: bool, most: int) -> bytes:
+def _whole(file: IO[bytes], path: str, ending: str, *, most: int) -> bytes:
     """Read and unpack an open file, up to the size limit."""
-    content = file.read(most + 1)
-    if packed:
-        limit = min(most, max(SMALL_BYTES, RATIO * len(content)))
-        with gzip.open(io.BytesIO(content), "rb") as unpacked:
-            content = unpacked.read(limit + 1)
-    else:
-        limit = most
+    content, limit = file.read(most + 1), most
+    for _ in range(_PACKED_TIMES):
+        if is_packed(content):
+            limit = min(most, max(SMALL_BYTES, RATIO * len(content)))
+            with gzip.open(io.BytesIO(content), "rb") as unpacked:
+                content = unpacked.read(limit + 1)
     if len(content) > limit:
         raise DataError(f"data file '{path}' holds more than {limit} bytes; give a part of it")
+    if why := foreign(content, ending):
+        raise DataError(f"data file '{path}' {why}")
     return content
 
 
@@ -160,6 +171,8 @@ def _check_counts(path: str, rows: int, columns: int) -> None:
         )
 
 
+_PACKED_TIMES = 2
+"""By who made the file, and by the server that sent it."""
 _BATCH_ROWS = 1 << 16
 _BATCH_BYTES = 256 << 20
 """Bytes of a Parquet file that are unpacked at a time."""

@@ -87,13 +87,13 @@ CASES: dict[str, tuple[str, bytes, str]] = {
     "gzip of nothing": ("a.jsonl.gz", b"", "cannot be read|has no rows"),
     "gzip cut": ("a.jsonl.gz", gzip.compress(GOOD * 9)[:-6], "cannot be read"),
     "gzip damaged": ("a.jsonl.gz", gzip.compress(GOOD)[:12] + b"\xff" * 20, "cannot be read"),
-    "gzip of gzip": ("a.jsonl.gz", gzip.compress(gzip.compress(GOOD)), "is not UTF-8"),
+    "gzip of gzip of gzip": ("a.jsonl.gz", gzip.compress(gzip.compress(gzip.compress(GOOD))), "is not UTF-8"),
     "a bomb": ("a.jsonl.gz", gzip.compress(b" " * (80 << 20), 1), "holds more than .* bytes"),
-    "a pickle": ("a.pkl", b"cos\nsystem\n(S'false'\ntR.", "has no known ending"),
-    "an archive of NumPy": ("a.npy", b"\x93NUMPY", "has no known ending"),
+    "a pickle": ("a.pkl", b"cos\nsystem\n(S'false'\ntR.", "is not read; write the rows as JSON Lines"),
+    "an archive of NumPy": ("a.npy", b"\x93NUMPY", "is not read; write the rows as JSON Lines"),
     "Arrow": ("a.arrow", b"ARROW1", "has no known ending"),
-    "an archive": ("a.jsonl.zip", b"PK", "has no known ending"),
-    "packed by another": ("a.jsonl.xz", b"\xfd7zXZ", "has no known ending"),
+    "an archive": ("a.jsonl.zip", b"PK", "ZIP archive"),
+    "packed by another": ("a.jsonl.xz", b"\xfd7zXZ", "packed with xz; unpack it"),
 }  # fmt: skip
 
 
