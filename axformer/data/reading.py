@@ -4,6 +4,7 @@ import codecs
 import gzip
 import io
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import IO, Any, TypeAlias
 
 import fsspec
@@ -53,7 +54,8 @@ def read_rows(path: str, columns: Columns | None = None) -> Rows:
     except DataError:
         raise
     except FileNotFoundError:
-        raise DataError(f"data file '{path}' does not exist") from None
+        gone = "is a link whose target is gone" if Path(path).is_symlink() else "does not exist"
+        raise DataError(f"data file '{path}' {gone}") from None
     except Exception as error:  # noqa: BLE001 - each kind of source has errors of its own, and all are about this file
         raise _unreadable(path, error) from None
 

@@ -1,6 +1,7 @@
 """References as people write them: addresses of a browser, bare names, files of a checkpoint, names of other clouds."""
 
 import re
+from pathlib import Path
 
 from axformer.data.formats import data_suffix, foreign_ending, why_not_data
 from axformer.intake.names import is_checkpoint_file
@@ -66,6 +67,25 @@ def _of_data(reference: str, bare: str) -> str | None:
     if "#" in reference and data_suffix(reference) is None:
         return why_not_data(reference)
     return foreign_ending(reference)
+
+
+def why_no_directory(text: str) -> str:
+    """What is said of a checkpoint that is no directory of this machine, as the end of a sentence about it."""
+    path = Path(text)
+    if path.is_file():
+        return f"is a file; give the directory that it lies in, {path.parent}, or unpack it and give its directory"
+    if path.is_symlink():
+        return f"is a link to {path.readlink()}, which is gone; give a directory, or hf://organisation/name"
+    if text.startswith("file://"):
+        return "is not a directory; give it as a path, without file://"
+    known = what_to_write(text, is_checkpoint=True) if _SCHEME.match(text) else None
+    return known or f"is not a directory; give a directory, or {hub_example(text)}"
+
+
+def hub_example(text: str) -> str:
+    """How a model of the hub is referred to; the one that a bare name may mean."""
+    is_name = _NAME.fullmatch(text) and not Path(text).parent.is_dir()
+    return f"hf://{text}" if is_name else "hf://organisation/name"
 
 
 def _of_path(path: str, *, is_checkpoint: bool) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from axformer.data.formats import data_suffix, why_not_data
-from axformer.intake.foreign import remedy_for
+from axformer.intake.foreign import remedy_for, remedy_in
 from axformer.intake.names import CONFIG, KNOWN_NAMES, WEIGHTS_INDEX, is_checkpoint_file, is_shard
 from store.errors import ReferenceFormError
 from store.references import ParsedReference, Scheme, parse_reference
@@ -72,7 +72,7 @@ class Fetcher:
             _check(reference.shown, sha256, expected)
         name = _name(reference, source)
         if CONFIG not in names:
-            raise _no_config(name, names)
+            raise _no_config(name, remedy_for(names))
         return Fetched(into, sha256, name)
 
     def data(self, uri: str, stem: Path, expected: str | None = None) -> Fetched:
@@ -122,7 +122,8 @@ class Fetcher:
             return self._probed(reference, source, into)
         wanted = [name for name in names if is_checkpoint_file(name)]
         if CONFIG not in wanted:
-            raise _no_config(reference.shown, names)
+            remedy = remedy_in(Path(reference.path)) if reference.scheme is Scheme.FILE else remedy_for(names)
+            raise _no_config(reference.shown, remedy)
         return self._bring_all(reference, source, into, wanted, self.transfer.policy.checkpoint_bytes)
 
     def _probed(self, reference: ParsedReference, source: ReferenceSource, into: Path) -> dict[str, Entry]:
@@ -200,5 +201,5 @@ def _shards(index: Path, reference: ParsedReference) -> list[str]:
     return names
 
 
-def _no_config(name: str, names: Sequence[str]) -> ReferenceMissing:
-    return ReferenceMissing(f"'{name}' holds no {CONFIG}; {remedy_for(names)}")
+def _no_config(name: str, remedy: str) -> ReferenceMissing:
+    return ReferenceMissing(f"'{name}' holds no {CONFIG}; {remedy}")
