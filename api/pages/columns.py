@@ -49,7 +49,7 @@ class Preview:
 def preview(filename: str, head: bytes) -> Preview | None:
     """Preview the first bytes of a file; None if it has another format or cannot be read."""
     ending, text = ending_of(filename), head.decode("utf-8", errors="replace").removeprefix("\ufeff")
-    if is_packed(filename) or ending is None or ending in ARROW_ENDINGS:
+    if is_packed(head) or ending is None or ending in ARROW_ENDINGS:
         return None
     records = _json_records(text) if ending in JSON_ENDINGS else _records(text, tabs=ending in TAB_ENDINGS)
     if not records:

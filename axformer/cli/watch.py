@@ -10,7 +10,7 @@ from rich.console import Console
 
 from axformer.cli.deploying import exit_if_missed, show_result
 from axformer.cli.display import display_for
-from axformer.cli.remote import JobArgument, JsonOption, notes, output, service
+from axformer.cli.remote import JobArgument, JsonOption, notes, output, service_for
 from axformer.cli.words import failure
 from axformer.client import Client, Job, ServiceError, Update
 from axformer.methods.progress import Progress
@@ -32,7 +32,7 @@ def watch(job: JobArgument, as_json: JsonOption = False) -> None:
 
     With --json each trial is a line {"trial": ...}, and each new state of the job a line {"job": ...}.
     """
-    with service() as client:
+    with service_for(job) as (client, job):
         follow(client, job, as_json=as_json)
 
 

@@ -7,6 +7,8 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet
 
+from axformer.data.formats import PARQUET
+
 _BATCH_ROWS = 1 << 16
 _BATCH_BYTES = 256 << 20
 """Bytes of a Parquet file that are unpacked at a time."""
@@ -14,9 +16,7 @@ _FILE = b"ARROW1"
 """How the IPC format with random access begins; the other is a stream."""
 
 
-def read_arrow(
-    content: bytes, *, is_parquet: bool, check_counts: Callable[[int, int], None], most_bytes: int
-) -> pa.Table | None:
+def read_arrow(content: bytes, check_counts: Callable[[int, int], None], most_bytes: int) -> pa.Table | None:
     """A table; None if its rows take more than ``most_bytes``.
 
     Args:
@@ -27,7 +27,7 @@ def read_arrow(
         ArrowException: the content is damaged.
     """
     source = pa.BufferReader(content)
-    if is_parquet:
+    if content.startswith(PARQUET):
         file = pyarrow.parquet.ParquetFile(source)
         check_counts(file.metadata.num_rows, file.metadata.num_columns)
         schema, batches = file.schema_arrow, _of_parquet(file)

@@ -5,6 +5,7 @@ import gzip
 import io
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import IO, Any, TypeAlias
 
 import fsspec
@@ -19,12 +20,12 @@ from axformer.data.formats import (
     ARROW_ENDINGS,
     CONLL_ENDINGS,
     CSV_ENDING,
-    ENDINGS,
     JSON_ENDINGS,
-    PARQUET_ENDINGS,
     TAB_ENDINGS,
     ending_of,
+    foreign,
     is_packed,
+    why_not_data,
 )
 from axformer.data.json_rows import JsonRowsError, read_json_rows
 from axformer.data.limits import BYTES, COLUMNS, RATIO, ROWS, SMALL_BYTES
@@ -43,7 +44,8 @@ def read_rows(path: str, columns: Columns | None = None) -> Rows:
         path: a local path or a URL that fsspec opens (``https://``, ``s3://``, ``hf://datasets/...``). The ending tells the
             format: ``.jsonl``, ``.ndjson`` or ``.json`` (see :mod:`axformer.data.json_rows`), ``.csv``, ``.tsv`` or ``.tab``
             (see :mod:`axformer.data.delimited`), ``.parquet``, ``.pq`` or ``.parq``, ``.arrow`` or ``.feather``, ``.conll``,
-            ``.conllu`` or ``.txt`` (see :mod:`axformer.data.conll`), in small or capital letters; ``.gz`` may follow. Or a
+            ``.conllu`` or ``.txt`` (see :mod:`axformer.data.conll`), in small or capital letters; ``.gz`` may follow, and
+            whether the file is packed its first bytes say. Behind ``#`` an address may have the name that it lacks. Or a
             directory, or a pattern with ``*`` (see :mod:`axformer.data.directories`).
 
     Raises:
@@ -63,7 +65,8 @@ def read_rows(path: str, columns: Columns | None = None) -> Rows:
     except DataError:
         raise
     except FileNotFoundError:
-        raise DataError(f"data file '{path}' does not exist") from None
+        gone = "is a link whose target is gone" if Path(path).is_symlink() else "does not exist"
+        raise DataError(f"data file '{path}' {gone}") from None
     except Exception as error:  # noqa: BLE001 - each kind of source has errors of its own, and all are about this file
         raise _unreadable(path, error) from None
     table, own_names = tables[0] if len(tables) == 1 else _joined(path, files, tables)
@@ -89,7 +92,7 @@ def _table_in(file: IO[bytes], name: str, most_bytes: int) -> _Table:
     if ending is None:
         raise _unknown_ending(name)
     try:
-        return _READERS[ending](_whole(file, name, packed=is_packed(name), most=most_bytes), name)
+        return _READERS[ending](_whole(file, name, ending, most=most_bytes), name)
     except DataError:
         raise
     except (JsonRowsError, DelimitedError, ConllError) as error:
@@ -120,24 +123,25 @@ def rows_of(data: Records, columns: Columns | None = None) -> Rows:
 
 
 def _unknown_ending(path: str) -> DataError:
-    return DataError(f"data file '{path}' has no known ending; use one of {', '.join(ENDINGS)}, or one with .gz")
+    return DataError(f"data file '{path}' {why_not_data(path)}")
 
 
 def _unreadable(path: str, error: Exception) -> DataError:
     return DataError(f"data file '{path}' cannot be read: {first_line(error)}")
 
 
-def _whole(file: IO[bytes], path: str, *, packed: bool, most: int) -> bytes:
+def _whole(file: IO[bytes], path: str, ending: str, *, most: int) -> bytes:
     """Read and unpack an open file, up to the size limit."""
-    content = file.read(most + 1)
-    if packed:
-        limit = min(most, max(SMALL_BYTES, RATIO * len(content)))
-        with gzip.open(io.BytesIO(content), "rb") as unpacked:
-            content = unpacked.read(limit + 1)
-    else:
-        limit = most
+    content, limit = file.read(most + 1), most
+    for _ in range(_PACKED_TIMES):
+        if is_packed(content):
+            limit = min(most, max(SMALL_BYTES, RATIO * len(content)))
+            with gzip.open(io.BytesIO(content), "rb") as unpacked:
+                content = unpacked.read(limit + 1)
     if len(content) > limit:
         raise DataError(f"data file '{path}' holds more than {limit} bytes; give a part of it")
+    if why := foreign(content, ending):
+        raise DataError(f"data file '{path}' {why}")
     return content
 
 
@@ -160,8 +164,7 @@ def _read_delimited(content: bytes, path: str) -> _Table:
 
 
 def _read_arrow(content: bytes, path: str) -> _Table:
-    is_parquet = ending_of(path) in PARQUET_ENDINGS
-    table = read_arrow(content, is_parquet=is_parquet, check_counts=partial(_check_counts, path), most_bytes=BYTES)
+    table = read_arrow(content, partial(_check_counts, path), BYTES)
     if table is None:
         raise DataError(f"data file '{path}' holds more than {BYTES} bytes; give a part of it")
     try:
@@ -183,6 +186,8 @@ def _check_counts(path: str, rows: int, columns: int) -> None:
         )
 
 
+_PACKED_TIMES = 2
+"""By who made the file, and by the server that sent it."""
 _READERS: Mapping[str, Callable[[bytes, str], _Table]] = {
     **dict.fromkeys(JSON_ENDINGS, _read_json),
     **dict.fromkeys((CSV_ENDING, *TAB_ENDINGS), _read_delimited),
