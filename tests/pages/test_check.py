@@ -204,7 +204,7 @@ def test_what_only_a_worker_reads_is_left_to_it(member, upload):
     assert not is_bad
     assert lines[:2] == [
         "Checkpoint: is read by a worker, not here.",
-        "Validation data dev.parquet: Parquet is read by the worker alone.",
+        "Validation data dev.parquet: Parquet and Arrow are read by the worker alone.",
     ]
 
 

@@ -58,7 +58,7 @@ def look_at_data(
             swapped = "; it looks like a checkpoint: name it there" if is_archive(content.name) else ""
             raise UnreadableError(f"'{content.name}' {why_not_data(content.name)}{swapped}")
         if ending in ARROW_ENDINGS:
-            return DataContent("Parquet is read by the worker alone.")
+            return DataContent("Parquet and Arrow are read by the worker alone.")
         if content.size > LOOK_BYTES:
             return DataContent(f"{content.size / 1e6:,.0f} MB: more than is read for a look; the worker reads it.")
         try:
