@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet
@@ -60,11 +61,11 @@ def _of_ipc(reader: Any) -> Iterator[Any]:
 
 
 def _bytes(column: Any) -> int:
-    """Bytes of a column, those of a dictionary's words as often as they occur."""
-    if not pa.types.is_dictionary(column.type):
-        return int(column.nbytes)
-    try:
-        lengths = pyarrow.compute.binary_length(column.dictionary)
-    except pa.ArrowNotImplementedError:  # of no texts, whose sizes are alike
-        return int(column.nbytes)
-    return int(pyarrow.compute.sum(lengths.take(column.indices)).as_py() or 0)
+    """Bytes of a column, those of words that several rows share as often as they occur."""
+    if pa.types.is_string_view(column.type) or pa.types.is_binary_view(column.type):
+        views = np.frombuffer(column.buffers()[1], np.int32).reshape(-1, 4)  # each begins with the length of its text
+        return int(views[column.offset : column.offset + len(column), 0].sum(dtype=np.int64))
+    if pa.types.is_dictionary(column.type) and not pa.types.is_nested(column.type.value_type):
+        words = column.dictionary.cast(pa.large_string()) if len(column.dictionary) else pa.array([], pa.large_string())
+        return int(pyarrow.compute.sum(pyarrow.compute.binary_length(words).take(column.indices)).as_py() or 0)
+    return int(column.nbytes)

@@ -47,9 +47,9 @@ def read_conll(text: str) -> dict[str, list[Any]]:
 
 def _table(sentences: list[list[list[str]]], width: int) -> dict[str, list[Any]]:
     words = [[cells for cells in sentence if cells[0].isdigit()] for sentence in sentences]  # no 1-2, no 1.1
-    counts = [[int(cells[0]) for cells in one] for one in words]
+    counts = [[cells[0] for cells in one] for one in words]
     is_numbered = max(map(len, counts), default=0) > 1 and all(
-        count in (list(range(len(count))), list(range(1, len(count) + 1))) and count for count in counts
+        count and count in [[str(place + start) for place in range(len(count))] for start in (0, 1)] for count in counts
     )
     first, last = (1, _UPOS if width == _UNIVERSAL else width - 1) if is_numbered else (0, width - 1)
     columns = {

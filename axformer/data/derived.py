@@ -1,9 +1,11 @@
 """Columns that a table has in other words: within objects, and answers in a column each for text and start."""
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from axformer.data.columns import JOINT, Columns
+from axformer.data.limits import COLUMNS
 from axformer.data.written import seen
 
 _WITHIN = "."
@@ -42,7 +44,8 @@ def parts_in(table: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {}
     for name, values in table.items():
         found[name] = values[:_LOOKED_AT]
-        for path in dict.fromkeys(path for value in found[name] for path in _paths(value)):
+        paths = (path for value in found[name] for path in _paths(value))
+        for path in dict.fromkeys(islice(paths, max(0, COLUMNS - len(found)))):
             found[_WITHIN.join((name, *path))] = [_part(value, path) for value in found[name]]
     return found
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from axformer.data.limits import COLUMNS
 from axformer.data.written import unique_keys
 
 Row = Mapping[str, Any]
@@ -62,8 +63,8 @@ def _why(error: ValueError | RecursionError, text: str) -> str:
 def _whole(text: str) -> Any:
     """The value of a text; None if it is not JSON."""
     try:
-        return json.loads(text, object_pairs_hook=unique_keys)
-    except (ValueError, RecursionError):
+        return _parsed(text, "it")
+    except JsonRowsError:
         return None
 
 
@@ -100,7 +101,7 @@ def _of_splits(whole: Row) -> list[Row] | None:
 def _of_pandas(whole: Row) -> list[Row] | None:
     """The rows of columns or of rows that are objects by the numbers of their rows."""
     parts = list(whole.values())
-    if not parts or not all(isinstance(part, dict) and part for part in parts):
+    if not 0 < len(parts) <= COLUMNS or not all(isinstance(part, dict) and part for part in parts):
         return None
     if all(map(_are_numbers, parts)):
         return [{name: values.get(number) for name, values in whole.items()} for number in parts[0]]

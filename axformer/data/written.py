@@ -4,6 +4,7 @@ import ast
 import json
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -43,8 +44,7 @@ def unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     """
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
         raise ValueError(f"it holds the key {twice[:40]!r} twice")
     return found
 
@@ -61,7 +61,7 @@ def written_out(value: Any) -> Any:
     for read in (_json, _literal):
         try:
             return read(value)
-        except (ValueError, RecursionError):
+        except (ValueError, SyntaxError, RecursionError):
             continue
     return value
 
@@ -87,8 +87,8 @@ class _Literal:
     def __init__(self, text: str) -> None:
         self.tokens: list[str] = []
         """Those that are left, the next one last."""
-        place = 0
-        while place < len(text.rstrip()):
+        place, end = 0, len(text.rstrip())
+        while place < end:
             if (token := _TOKEN.match(text, place)) is None:
                 raise ValueError(f"{text[place : place + 10]!r} is no literal")
             self.tokens.append(token[token.lastgroup or 0])
@@ -104,6 +104,8 @@ class _Literal:
         if _CALLS.fullmatch(token) and self._take() == "(":
             return next(iter(self._items(")")), [])
         if token[-1] in "'\"":
+            if "\\" not in token and "\n" not in token:
+                return token.removeprefix("b")[1:-1]
             text = ast.literal_eval(token)
             return text.decode() if isinstance(text, bytes) else text
         return int(token) if token.lstrip("+-").isdigit() else float(token)

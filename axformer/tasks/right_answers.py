@@ -1,5 +1,6 @@
 """Read the right answers of questions from a data file."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -8,6 +9,7 @@ from axformer.data.rows import Rows
 
 _NOTHING: tuple[Any, ...] = (None, "", "null", "[]", [])
 """Values that mean "no answer", besides an object with empty lists."""
+_DIGITS = re.compile(r"\d{1,9}", re.ASCII)
 _WANTED = "{'text': [...], 'answer_start': [...]} of equal lengths"
 _Answers = list[tuple[str, Any]]
 """Texts with their starts, as the file has them."""
@@ -131,4 +133,4 @@ def _listed(cell: Any) -> _Answers | None:
 def _start(value: Any) -> Any:
     """An integer that is written as a text or with a point becomes one."""
     text = str(value).strip().removesuffix(".0")
-    return int(text) if not isinstance(value, bool) and text.isdecimal() and text.isascii() else value
+    return int(text) if not isinstance(value, bool) and _DIGITS.fullmatch(text) else value

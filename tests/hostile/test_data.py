@@ -3,6 +3,7 @@
 import gzip
 import json
 import struct
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -162,3 +163,48 @@ def test_any_file_is_read_or_refused(tmp_path: Path, ending: str, content: objec
     (tmp_path / f"a.{ending}").write_bytes(gzip.compress(body) if ending.endswith("gz") else body)
     with suppress(DataError):
         read(tmp_path / f"a.{ending}")
+
+
+@pytest.mark.parametrize(
+    "form", [pa.string_view(), pa.dictionary(pa.int32(), pa.string()), pa.dictionary(pa.int8(), pa.binary())]
+)
+def test_an_arrow_file_that_repeats_one_large_cell_is_refused(
+    form: pa.DataType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("axformer.data.reading.BYTES", 8 << 20)
+    rows = 8000
+    if pa.types.is_dictionary(form):
+        cells = pa.DictionaryArray.from_arrays(
+            pa.array([0] * rows, form.index_type), pa.array(["x" * 10_000], form.value_type)
+        )
+    else:
+        one = pa.array(["x" * 10_000], form)
+        cells = pa.Array.from_buffers(
+            form, rows, [None, pa.py_buffer(bytes(one.buffers()[1]) * rows), one.buffers()[2]]
+        )
+    table = pa.table({"text": cells, "label": [0] * rows})
+    with pa.ipc.new_stream(str(tmp_path / "a.arrow"), table.schema) as writer:
+        writer.write_table(table)
+    assert (tmp_path / "a.arrow").stat().st_size < 1 << 20
+    with pytest.raises(DataError, match="holds more than 8388608 bytes"):
+        read(tmp_path / "a.arrow")
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        b'{"text": "a", "label": "[' + b"1 " * 400_000 + b'"}',
+        b'{"text": "a", "label": "[' + b"] " * 400_000 + b'"}',
+        b'{"text": "a", "label": "[' + b"'a' " * 200_000 + b']"}',
+        b"{" + b", ".join(b'"%d": 0' % number for number in range(100_000)) + b', "99999": 1}',
+        json.dumps({"a": {str(n): 0 for n in range(100_000)}} | {f"b{n}": {"0": 0} for n in range(50_000)}).encode(),
+        json.dumps({"a": [{str(n): 0 for n in range(200_000)}]}).encode(),
+    ],
+    ids=["open", "brackets", "list", "keys", "columns", "parts"],
+)
+def test_wide_rows_take_no_longer_than_they_are_long(row: bytes, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(row + b"\n")
+    begun = time.process_time()
+    with pytest.raises(DataError):
+        read(tmp_path / "a.jsonl")
+    assert time.process_time() - begun < 20
