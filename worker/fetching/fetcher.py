@@ -88,9 +88,7 @@ class Fetcher:
             told = f"data{self.transfer.told_name(source) or source.filename}"
             suffix = data_suffix(told)
             if suffix is None:
-                raise ReferenceInvalid(
-                    f"'{name}' {why_not_data(told if reference.scheme is Scheme.UPLOAD else f'{reference.uri}#{told}')}"
-                )
+                raise ReferenceInvalid(f"'{name}' {why_not_data(f'{reference.uri}#{told}')}")
         destination = stem.with_name(stem.name + suffix)
         limit = self.transfer.policy.data_bytes
         sha256 = self._bring(reference, source, None, destination, limit).sha256
