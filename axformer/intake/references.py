@@ -8,8 +8,9 @@ from axformer.intake.names import is_checkpoint_file
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.]+:", re.IGNORECASE)  # one letter is a drive
 _SITE = re.compile(r"https?://(?:www\.)?(?:huggingface\.co|hf\.co)/", re.IGNORECASE)
+_NO_OWNERS = "datasets|models|spaces|docs|papers|collections|blog|api|learn|organizations|settings"
 _HUB = re.compile(
-    rf"({_SITE.pattern}|hf:/*)(datasets/|models/)?(?!(?:datasets|models|spaces)/)([^/@]+/[^/@]+)"
+    rf"({_SITE.pattern}|hf:/*)(datasets/|models/)?(?!(?:{_NO_OWNERS})/)([^/@]+/[^/@]+)"
     r"(?:/(tree|blob|raw|resolve)/([^/]+))?(?:/+(.+?))?/*",
     re.IGNORECASE,
 )
