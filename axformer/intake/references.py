@@ -74,7 +74,9 @@ def why_no_directory(text: str) -> str:
     """What is said of a checkpoint that is no directory of this machine, as the end of a sentence about it."""
     path = Path(text)
     if path.is_file():
-        return f"is a file; give the directory that it lies in, {path.parent}, or unpack it and give its directory"
+        if path.suffix.lower() in (".gz", ".tgz", ".tar", ".zip"):
+            return "is a file; unpack it and give its directory"
+        return f"is a file; give the directory that it lies in, {path.parent}"
     if path.is_symlink():
         return f"is a link to {path.readlink()}, which is gone; give a directory, or hf://organisation/name"
     if text.startswith("file://"):
