@@ -127,8 +127,8 @@ def _drawn(compared: Sequence[_Compared]) -> str:
 
 
 def _table(compared: Sequence[_Compared], width: int) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
-    table.add_column("", style="dim", no_wrap=len(compared) < _MANY)
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, collapse_padding=True)
+    table.add_column("", style="dim", no_wrap=len(compared) < _MANY, overflow="fold")
     for one in compared:
         table.add_column(Text(one.name, no_wrap=True, overflow="ellipsis"), justify="right", min_width=9)
     sources = (one.source if one.is_here else shown_id(one.source, width) for one in compared)

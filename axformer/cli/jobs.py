@@ -5,12 +5,14 @@ from typing import Annotated
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from axformer.cli.display import count
 from axformer.cli.options import labels_of
 from axformer.cli.remote import LISTED_MOST, JsonOption, output, print_json, service
 from axformer.cli.words import NOTHING, age, list_of_jobs, result, span, state
 from axformer.client import Job, Queue
+from axformer.wire.queue import QueuedJobRead
 
 
 def jobs(
@@ -49,7 +51,7 @@ def jobs(
 def _table(width: int, found: list[Job]) -> Table:
     has_kinds = any(job.kind != "pass" for job in found)  # most teams have passes alone, and the table is wide enough
     rows = (
-        (job.id, job.name, state(job.state, job.outcome), *[job.kind] * has_kinds, result(job), age(job.created_at))
+        (job.id, job.name, [state(job.state, job.outcome), *[job.kind] * has_kinds, result(job), age(job.created_at)])
         for job in found
     )
     return list_of_jobs(width, [*["kind"] * has_kinds, "result", "age"], rows)
@@ -72,11 +74,10 @@ def queue(as_json: JsonOption = False) -> None:
 
 
 def _places(width: int, line: Queue) -> Table:
-    rows = (
-        (
-            *(job.id, job.name, state(job.state), NOTHING if job.position is None else str(job.position)),
-            *(span(job.starts_in_seconds), span(job.ends_in_seconds)),
-        )
-        for job in line.data
-    )
+    rows = ((job.id, job.name, _place_of(job)) for job in line.data)
     return list_of_jobs(width, ("place", "starts in", "ends in"), rows)
+
+
+def _place_of(job: QueuedJobRead) -> list[str | Text]:
+    position = NOTHING if job.position is None else str(job.position)
+    return [state(job.state), position, span(job.starts_in_seconds), span(job.ends_in_seconds)]

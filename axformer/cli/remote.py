@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
 from axformer.cli.failing import failing
-from axformer.client import Client, Patience, ServiceError
+from axformer.client import Client, Job, Patience, ServiceError
 from axformer.client.address import AddressError, find_address
 from axformer.plan.result_files import no_result
 from axformer.wire.references import tidy
@@ -68,11 +68,8 @@ def id_of(client: Client, job: str) -> str:
     """
     if _ID.fullmatch(job):
         return job
-    newest, part = islice(client.jobs(), _JOBS_LOOKED_AT), job.removeprefix("job_")
-    if job in ("-", "last"):
-        found = list(islice(newest, 1))
-    else:
-        found = [one for one in newest if one.name == job or (len(part) >= _LEAST_PART and _is_part(part, one.id))]
+    is_last = job in ("-", "last")
+    found = [one for one in islice(client.jobs(), 1 if is_last else _JOBS_LOOKED_AT) if is_last or _is_meant(one, job)]
     if len(found) == 1:
         return found[0].id
     if found:
@@ -85,9 +82,10 @@ def id_of(client: Client, job: str) -> str:
     raise NoSuchJobError(f"your team has no job '{job}'; axformer jobs lists those there are")
 
 
-def _is_part(part: str, job_id: str) -> bool:
-    digits = job_id.removeprefix("job_")
-    return digits.startswith(part) or digits.endswith(part)
+def _is_meant(job: Job, text: str) -> bool:
+    digits = text.removeprefix("job_")
+    is_part = len(digits) >= _LEAST_PART and (job.id.startswith(f"job_{digits}") or job.id.endswith(digits))
+    return job.name == text or is_part
 
 
 def result_here(source: str) -> Path | None:

@@ -1,7 +1,7 @@
 """``axformer show``: one job."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator
+from functools import partial
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -23,25 +23,21 @@ def show(job: JobArgument, as_json: JsonOption = False) -> None:
     """Show a job: its inputs, its state and its result."""
     with service_for(job) as (client, job):
         shown = client.job(job)
-        files = {} if as_json else {uri: _file_of(client, uri) for uri in map(_uri, shown.sources.values())}
+        facts = [] if as_json else list(_facts(shown, partial(_named, client)))
     if as_json:
         print_json(shown)
         return
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
-    for name, value in _facts(shown, files):
+    for name, value in facts:
         table.add_row(name, value)
     output().print(table)
     show_result(output(), shown)
 
 
-def _uri(source: Mapping[str, Any]) -> str:
-    return str(source["uri"])
-
-
-def _file_of(client: Client, uri: str) -> str:
-    """A reference as it is shown: an upload with the name of its file, as long as it is kept."""
+def _named(client: Client, uri: str) -> str:
+    """A reference; of an upload with the name of its file, as long as it is kept."""
     if not uri.startswith("upload:"):
         return uri
     try:
@@ -50,7 +46,7 @@ def _file_of(client: Client, uri: str) -> str:
         return f"{uri} (deleted)"
 
 
-def _facts(job: Job, files: Mapping[str, str]) -> Iterator[tuple[str, RenderableType]]:
+def _facts(job: Job, named: Callable[[str], str]) -> Iterator[tuple[str, RenderableType]]:
     yield "job", job.id
     yield "name", job.name
     yield "kind", job.kind
@@ -67,7 +63,7 @@ def _facts(job: Job, files: Mapping[str, str]) -> Iterator[tuple[str, Renderable
         yield "result", _result(job.report)
     if job.deliver is not None:
         yield "goes to", _going(job.deliver)
-    yield from _asked(job, files)
+    yield from _asked(job, named)
     if job.labels:
         yield "labels", ", ".join(f"{key}={value}" for key, value in job.labels.items())
     if job.webhook is not None:
@@ -77,10 +73,10 @@ def _facts(job: Job, files: Mapping[str, str]) -> Iterator[tuple[str, Renderable
         yield "took", duration((job.finished_at - job.started_at).total_seconds())
 
 
-def _asked(job: Job, files: Mapping[str, str]) -> Iterator[tuple[str, RenderableType]]:
+def _asked(job: Job, named: Callable[[str], str]) -> Iterator[tuple[str, RenderableType]]:
     """The inputs, and what is to be done with them."""
     for name, source in job.sources.items():
-        yield name, files[_uri(source)]
+        yield name, named(source["uri"])
     if job.analysis is not None:
         yield "reports", ", ".join(job.analysis.reports or ["all that the inputs allow"])
         return

@@ -94,19 +94,19 @@ def shown_id(job_id: str, width: int) -> str:
     return job_id if width >= _WIDE else job_id[-_SHORT_ID:]
 
 
-def list_of_jobs(width: int, columns: Sequence[str], rows: Iterable[tuple[str, str, *tuple[str | Text, ...]]]) -> Table:
+def list_of_jobs(width: int, columns: Sequence[str], rows: Iterable[tuple[str, str, Sequence[str | Text]]]) -> Table:
     """A table of jobs, one line each.
 
     Args:
         width: columns of the terminal; where they are few, ids and names are cut.
         columns: what is shown beside id, name and state.
-        rows: id, name, state and the rest of each job.
+        rows: id, name, and the cells from the state on, of each job.
     """
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     for name in ("job", "name", "state", *columns):
         is_name = name == "name"
         table.add_column(name, no_wrap=not is_name, min_width=8, justify="right" if name in columns else "left")
-    for job_id, name, *cells in rows:
+    for job_id, name, cells in rows:
         shown = Text(name) if width >= _WIDE else Text(name, no_wrap=True, overflow="ellipsis")
         table.add_row(shown_id(job_id, width), shown, *cells)
     return table

@@ -35,8 +35,10 @@ _FOREIGN: tuple[tuple[tuple[str, ...], bytes | None, str], ...] = (
 
 def name_in(address: str) -> str:
     """The name of a file: a path, or of an address what stands behind ``#``, else the address without its query."""
+    if "://" not in address:
+        return address
     before, _, given = address.rpartition("#")
-    return given if "://" in before else address.partition("?")[0]
+    return given if before else address.partition("?")[0]
 
 
 def data_suffix(address: str) -> str | None:

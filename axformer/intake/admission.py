@@ -17,7 +17,7 @@ from axformer.architectures.registry import architecture_of
 from axformer.errors import CheckpointError, first_line
 from axformer.intake.companions import notes_in
 from axformer.intake.config_file import read_config, rebuild_config
-from axformer.intake.foreign import BEFORE, adapter_beside, check_files, remedy_in
+from axformer.intake.foreign import adapter_beside, check_files, remedy_in
 from axformer.intake.limits import BUFFER_BYTES, MISSING_WEIGHTS
 from axformer.intake.names import CONFIG
 from axformer.intake.new_head import head_for, is_new, with_head
@@ -101,7 +101,10 @@ def _model_type(directory: Path, raw: Mapping[str, Any]) -> str:
     if not isinstance(name, str):
         raise CheckpointError(f"checkpoint '{directory}': config.json names no model_type; {remedy_in(directory)}")
     if name.startswith(MODEL_TYPE_PREFIX):
-        raise CheckpointError(f"checkpoint '{directory}' is a part of a result ({name[:80]}); {BEFORE}")
+        raise CheckpointError(
+            f"checkpoint '{directory}' is a part of a result; give that, {directory.parent}, where one is taken, and elsewhere "
+            "the checkpoint that the run began with"
+        )
     return name[:80]
 
 

@@ -18,8 +18,6 @@ from axformer.plan.result_files import PLAN_NAME
 
 _HEAD = 1024
 _SAVE = "save_pretrained, which writes config.json and model.safetensors"
-BEFORE = "give the checkpoint that the run began with, or a form of the result that is one, such as stock"
-"""What to do about a result."""
 MERGE = "merge it (merge_and_unload) and save"
 """What to do about an adapter."""
 _KINDS: tuple[tuple[tuple[str, ...], str], ...] = (
@@ -152,7 +150,7 @@ def _snapshot_in(directory: Path) -> Path | None:
 def _near(directory: Path) -> str | None:
     """The remedy for a directory in which, or below which, a model lies by a known rule; None for others."""
     if (directory / PLAN_NAME).is_file():
-        return f"it is the result of a run; {BEFORE}"
+        return "it is the result of a run; give the checkpoint that the run began with"
     snapshot = _snapshot_in(directory)
     return f"it is a directory of the hub's cache: give {snapshot}" if snapshot else None
 

@@ -8,8 +8,9 @@ from axformer.intake.names import is_checkpoint_file
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.]+:", re.IGNORECASE)  # one letter is a drive
 _SITE = re.compile(r"https?://(?:www\.)?(?:huggingface\.co|hf\.co)/", re.IGNORECASE)
+_NO_OWNERS = "datasets|models|spaces|docs|papers|collections|blog|api|learn|organizations|settings"
 _HUB = re.compile(
-    rf"({_SITE.pattern}|hf:/*)(datasets/|models/)?(?!(?:datasets|models|spaces)/)([^/@]+/[^/@]+)"
+    rf"({_SITE.pattern}|hf:/*)(datasets/|models/)?(?!(?:{_NO_OWNERS})/)([^/@]+/[^/@]+)"
     r"(?:/(tree|blob|raw|resolve)/([^/]+))?(?:/+(.+?))?/*",
     re.IGNORECASE,
 )
@@ -73,7 +74,9 @@ def why_no_directory(text: str) -> str:
     """What is said of a checkpoint that is no directory of this machine, as the end of a sentence about it."""
     path = Path(text)
     if path.is_file():
-        return f"is a file; give the directory that it lies in, {path.parent}, or unpack it and give its directory"
+        if path.suffix.lower() in (".gz", ".tgz", ".tar", ".zip"):
+            return "is a file; unpack it and give its directory"
+        return f"is a file; give the directory that it lies in, {path.parent}"
     if path.is_symlink():
         return f"is a link to {path.readlink()}, which is gone; give a directory, or hf://organisation/name"
     if text.startswith("file://"):

@@ -91,6 +91,7 @@ MEANT_MODELS = {
     "https://huggingface.co/org/name/resolve/main": "write hf://org/name",
     "https://huggingface.co/spaces/org/name": "not a model; write hf://ORG/NAME",
     "https://huggingface.co/datasets/org/name": "not a model; write hf://ORG/NAME",
+    "https://huggingface.co/docs/transformers": "not a model; write hf://ORG/NAME",
     "https://huggingface.co/name": "not a model; write hf://ORG/NAME",
     "https://me:hunter2@a.example/m/model.safetensors?sig=hunter2": "give its directory, https://a.example/m",
     "s3://bucket/m/config.json": "give its directory, s3://bucket/m",

@@ -118,7 +118,7 @@ def test_a_bad_file_is_refused_with_the_place(tmp_path: Path, name: str, content
         read_texts_and_labels(source)
 
 
-@pytest.mark.parametrize("name", ["data.jsonl", "data.jsonl.gz", "DATA.JSON.GZ"])
+@pytest.mark.parametrize("name", ["data.jsonl", "data.jsonl.gz", "DATA.JSON.GZ", "d?ta #1.jsonl"])
 @pytest.mark.parametrize("times", [0, 1, 2])
 @given(records)
 @settings(max_examples=5)

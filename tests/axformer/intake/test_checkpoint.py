@@ -64,6 +64,7 @@ BREAKS: list[tuple[Callable[[Path], object], str]] = [
 
 def test_what_is_no_directory_is_told_with_what_to_write(tmp_path: Path, checkpoint: Path) -> None:
     (tmp_path / "link").symlink_to("gone")
+    (tmp_path / "model.tar.gz").write_bytes(b"")
     for text, message in {
         "org/name": "is not a directory; give a directory, or hf://org/name",
         "nowhere": "is not a directory; give a directory, or hf://organisation/name",
@@ -73,6 +74,7 @@ def test_what_is_no_directory_is_told_with_what_to_write(tmp_path: Path, checkpo
         f"file://{checkpoint}": "give it as a path, without file://",
         "s3://bucket/model": "is not a directory; give a directory, or hf://organisation/name",
         str(checkpoint / "config.json"): f"is a file; give the directory that it lies in, {checkpoint}",
+        str(tmp_path / "model.tar.gz"): "is a file; unpack it and give its directory",
         str(tmp_path / "link"): "is a link to gone, which is gone",
     }.items():
         with pytest.raises(CheckpointError) as caught:

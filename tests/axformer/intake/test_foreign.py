@@ -226,7 +226,7 @@ CASES: dict[str, tuple[Change, str]] = {
     ),
     "the model of a result": (
         lambda directory: change(directory, model_type="axformer-bert"),
-        r"is a part of a result \(axformer-bert\); give the checkpoint that the run began with",
+        r"is a part of a result; give that, .*, where one is taken, and elsewhere the checkpoint that the run began with",
     ),
     "an ONNX form": (
         lambda directory: [instead("model.onnx")(directory), change(directory, model_type=None)],
