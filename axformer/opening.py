@@ -205,6 +205,7 @@ def notes_on(
     if repair is not None:
         encoded["train"] = repair.encoded
     return [
+        *checkpoint.notes,
         *_on_data(encoded, config),
         *_on_calibration(checkpoint, given),
         *(_on_fit(checkpoint, fitted) if config.needs.fitting else []),
@@ -257,7 +258,9 @@ def _on_fit(checkpoint: Checkpoint, fitted: DataSet) -> Iterator[str]:
 
 
 def _on_padding(checkpoint: Checkpoint) -> Iterator[str]:
-    if checkpoint.padding.alone:
+    if checkpoint.padding.alone and not checkpoint.architecture.causal:
+        yield "the model's head reads padding too, so its rows go through it one at a time; serve it one text at a time"
+    elif checkpoint.padding.alone:
         yield (
             "the model names no pad token, so its rows go through it one at a time, as transformers has it; a pass takes less "
             "time with pad_token_id in config.json, a token that ends no text"

@@ -150,6 +150,8 @@ class Architecture:
     """The longest input including special tokens, from a config; None if there is no limit."""
     read_position: Callable[[Any, Tensor], Tensor | None] = read_first
     """The position that pooling heads read, from a config and token ids (batch, tokens); None if they read several."""
+    padding_side: Callable[[Any], str | None] = lambda _: "right"
+    """The side of padding on which no head reads it, from a config; None if pooling heads read it on either side."""
     reads_behind_padding: tuple[Any, ...] = ()
     """Auto classes of heads that read the first token that is not padding instead of ``read_position``. Their compact models
     do not know where the padding is, and compute all positions."""
