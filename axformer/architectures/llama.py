@@ -60,6 +60,15 @@ def _fewer_heads(config: Any, plan: Plan) -> dict[str, int] | None:
     return {"num_attention_heads": shared[0].total(), "num_key_value_heads": len(shared[0])}
 
 
+def _max_tokens(config: Any) -> int:
+    """The positions, or those that scaling makes of them: their number in the config is that after scaling for ``llama3``, and
+    before it for most others. With ``dynamic``, what is computed for a longer row depends on the rows before it."""
+    rope, positions = config.rope_parameters or {}, int(config.max_position_embeddings)
+    if rope.get("rope_type", "default") in ("default", "llama3", "dynamic"):
+        return positions
+    return max(positions, int((rope.get("original_max_position_embeddings") or positions) * (rope.get("factor") or 1)))
+
+
 def _family(model_type: str, head_norms: tuple[str, ...] = ()) -> Architecture:
     attention = PreNormAttention(
         norm="input_layernorm",
@@ -78,6 +87,7 @@ def _family(model_type: str, head_norms: tuple[str, ...] = ()) -> Architecture:
         ffn,
         layers_of=lambda base: base.layers,
         fewer_heads=_fewer_heads,
+        max_tokens=_max_tokens,
         read_position=read_last,
         causal=True,
         last_norm="norm",

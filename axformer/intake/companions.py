@@ -102,9 +102,11 @@ def tokenizer_files(tokenizer: Any, directory: Path | None = None) -> dict[str, 
     """
     if directory is not None and (directory / TOKENIZER).is_file():
         names = [name for name in (*TOKENIZER_OBJECTS, *TOKENIZER_TABLES) if (directory / name).is_file()]
-        return {name: (directory / name).read_bytes() for name in names}
-    files = _written(tokenizer)
-    settings = known_arguments(json.loads(files.get(TOKENIZER_CONFIG, b"{}")))
+        files = {name: (directory / name).read_bytes() for name in names}
+        settings = json.loads(files[TOKENIZER_CONFIG]) | {"padding_side": tokenizer.padding_side}
+    else:
+        files = _written(tokenizer)
+        settings = known_arguments(json.loads(files.get(TOKENIZER_CONFIG, b"{}")))
     if TOKENIZER in files:
         settings = settings_of(tokenizer, tokenizer.special_tokens_map, settings, json.loads(files[TOKENIZER]))
     return files | {TOKENIZER_CONFIG: (json.dumps(settings, indent=2, ensure_ascii=False) + "\n").encode()}
