@@ -27,6 +27,7 @@ from axformer.intake.names import KNOWN_NAMES
 from axformer.intake.objects import check_tokenizer, check_weights, model_in, with_plain_switches, without_autocast
 from axformer.intake.panics import panics_as_errors
 from axformer.intake.tokenizer_files import check_words, other_reading, unloadable
+from axformer.intake.word_spaces import with_word_spaces
 from axformer.model.number_format import format_of
 from axformer.plan.elements import Dimensions
 from axformer.tasks.base import Task
@@ -77,7 +78,8 @@ class Checkpoint:
         )
 
     def for_rows(self, rows: Rows) -> "Checkpoint":
-        """The checkpoint with the task that fits some rows, if the model's head allows several tasks.
+        """The checkpoint with the task that fits some rows, if the model's head allows several tasks, and for tags with words
+        as the model knows them.
 
         Args:
             rows: the deciding rows; the returned checkpoint reads all other rows in the same way.
@@ -85,7 +87,7 @@ class Checkpoint:
         Raises:
             DataError: their labels fit none of these tasks.
         """
-        return replace(self, task=task_of(self.head.auto_class, self.model.config, rows))
+        return with_word_spaces(replace(self, task=task_of(self.head.auto_class, self.model.config, rows)), rows)
 
 
 def load_checkpoint(
