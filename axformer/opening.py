@@ -1,6 +1,6 @@
 """Opens the inputs of a pass: loads a checkpoint and its data, checks that they fit together, and writes notes for the user."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -220,10 +220,11 @@ def notes_on(
     if repair is not None:
         encoded["train"] = repair.encoded
     return [
+        *checkpoint.notes,
         *_on_data(encoded, config),
         *_on_calibration(checkpoint, given),
         *(_on_fit(checkpoint, fitted) if config.needs.fitting else []),
-        *_on_padding(checkpoint),
+        *_on_padding(checkpoint, encoded.values()),
         *_on_points(checkpoint, confirming, config),
         *_on_training(checkpoint, repair),
     ]
@@ -271,8 +272,18 @@ def _on_fit(checkpoint: Checkpoint, fitted: DataSet) -> Iterator[str]:
         )
 
 
-def _on_padding(checkpoint: Checkpoint) -> Iterator[str]:
-    if checkpoint.padding.alone:
+def _on_padding(checkpoint: Checkpoint, sets: Iterable[Encoded]) -> Iterator[str]:
+    apart = checkpoint.padding.apart
+    lengths = [length for data in sets for length in data.lengths]
+    longer = sum(length > apart for length in lengths) if apart else 0
+    if 0 < longer < len(lengths):
+        yield (
+            f"{longer:,} rows have more than {apart} tokens, from where the model's rope type longrope counts positions of a "
+            "whole batch otherwise: they are measured in batches of their own; serve short and long texts apart too"
+        )
+    if checkpoint.padding.alone and not checkpoint.architecture.causal:
+        yield "the model's head reads padding too, so its rows go through it one at a time; serve it one text at a time"
+    elif checkpoint.padding.alone:
         yield (
             "the model names no pad token, so its rows go through it one at a time, as transformers has it; a pass takes less "
             "time with pad_token_id in config.json, a token that ends no text"

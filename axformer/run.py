@@ -16,6 +16,7 @@ from axformer.forms.onnx import check_packages
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.intake.parts import split_off
+from axformer.intake.rebuilt import check_own_format
 from axformer.intake.shared_rows import shared_with
 from axformer.methods.base import Ground, made_by, plan_of, targets_of
 from axformer.methods.confirmation import CONFIRMING, measure_path
@@ -164,8 +165,9 @@ class PruningRun:
 
         Raises:
             PoorModelError: the model does not fit the data, and ``accept_poor_model`` is not set.
-            CheckpointError: its loss is not finite.
+            CheckpointError: its loss is not finite, or its logits are not in the number format of its files.
         """
+        check_own_format(self._checkpoint, self.deciding)
         seen = look_at(self._checkpoint, self.deciding, self._ground.untouched.measured(keep=True))
         if not self.config.accept_poor_model:
             seen.check()

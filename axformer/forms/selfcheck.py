@@ -6,22 +6,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from axformer.data.batches import assemble
 from axformer.data.encoding import Encoded
 from axformer.errors import ArtifactError
 from axformer.forms.alone import outputs_of, texts_of
 from axformer.forms.fresh import Fresh, FreshPython
 from axformer.forms.kinds import Kind
-from axformer.model.number_format import name_of
+from axformer.intake.rebuilt import check_inputs
+from axformer.model.number_format import not_numbers
 
-ROWS = 32
-"""Number of model rows that both models compute; damage shows on any row."""
 ROUNDINGS = 32
 """Allowed difference of a 16-bit model in roundings of its largest logit. A different order of the same sums came to 7 on
 tiny models of every family. Whether the file has the right weights is checked in float32 (:mod:`axformer.forms.make`)."""
-TOKENS = 1024
-"""Largest number of tokens of all these rows, including padding, since the output of a language model has its whole vocabulary
-for each token."""
 
 
 def self_check(
@@ -48,7 +43,8 @@ def self_check(
     """
     inputs = check_inputs(encoded, tokenizer, str(model.device))
     expected = outputs_of(model, inputs)
-    _check_numbers(expected)
+    if (reason := not_numbers(expected)) is not None:
+        raise ArtifactError(reason)
     try:
         found = python.run(directory, str(model.device), inputs)
     except ArtifactError as error:
@@ -62,25 +58,6 @@ def self_check(
             real = None if pooled else inputs["attention_mask"].bool().to(values.device)
             _compare(f"form '{kind.name}': its {name}", values, found.outputs.get(name), _tolerance(kind, values), real)
     return found
-
-
-def check_inputs(encoded: Encoded, tokenizer: Any, device: str) -> dict[str, Tensor]:
-    """At most ``ROWS`` model rows that fit into ``TOKENS``, spread over the data; at least one, and just one if rows go through
-    the model one at a time."""
-    lengths = encoded.lengths
-    fitting = 1 if encoded.padding.alone else max(1, TOKENS // (max(lengths) * encoded.choices))
-    rows = list(range(0, len(lengths), -(-len(lengths) // min(ROWS, fitting))))
-    return assemble(encoded, rows, tokenizer, device).inputs
-
-
-def _check_numbers(expected: dict[str, Tensor]) -> None:
-    """Refuse a model that fails at its own precision. Some models that were trained in another format overflow in float16."""
-    for name, values in expected.items():
-        if name.endswith("logits") and values.isnan().any():
-            raise ArtifactError(
-                f"the model gives back {name} that are not numbers where it computes in {name_of(values.dtype)}; save the "
-                "checkpoint in float32 or bfloat16, and run the pass again"
-            )
 
 
 def _tolerance(kind: Kind, expected: Tensor) -> float:

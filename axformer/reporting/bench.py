@@ -23,10 +23,10 @@ from axformer.forms.form import Form
 from axformer.forms.fresh import Fresh
 from axformer.forms.kinds import BASE, COMPACT, KINDS, Kind
 from axformer.forms.make import python_for
-from axformer.forms.selfcheck import check_inputs
 from axformer.intake.checkpoint import Checkpoint, digest, load_checkpoint
 from axformer.intake.companions import Companions, companion_files, tokenizer_files
 from axformer.intake.dataset import DataSet, prepare
+from axformer.intake.rebuilt import check_inputs
 from axformer.intake.weights import read_weights
 from axformer.model.compact import MODEL_TYPE_PREFIX
 from axformer.model.number_format import cast, format_of
