@@ -15,7 +15,8 @@ from axformer.errors import ConfigError, DataError
 from axformer.intake.checkpoint import Checkpoint, load_checkpoint
 from axformer.intake.dataset import DataSet, encode_like, prepare, prepare_calibration, prepare_inputs, prepare_like
 from axformer.intake.likeness import figures_of, unlike
-from axformer.intake.parts import split_off
+from axformer.intake.parts import FEW_INPUTS, split_off
+from axformer.intake.shared_rows import SHARE
 from axformer.new_head import Headed, loaded_again, train_head
 from axformer.repair.freezing import check_freezes
 from axformer.repair.refit import can_refit
@@ -205,6 +206,7 @@ def notes_on(
     if repair is not None:
         encoded["train"] = repair.encoded
     return [
+        *_on_inputs(given["validation"], confirming),
         *_on_data(encoded, config),
         *_on_calibration(checkpoint, given),
         *(_on_fit(checkpoint, fitted) if config.needs.fitting else []),
@@ -212,6 +214,22 @@ def notes_on(
         *_on_points(checkpoint, confirming, config),
         *_on_training(checkpoint, repair),
     ]
+
+
+def _on_inputs(validation: DataSet, confirming: DataSet | None) -> Iterator[str]:
+    """Notes if inputs repeat, and if few different ones decide."""
+    rows, inputs = len(validation.samples), int(validation.samples.voters.sum())
+    if rows - inputs > SHARE * rows:
+        yield (
+            f"validation data: its {rows:,} rows hold {inputs:,} different inputs; the copies of one stay together wherever "
+            "rows are split, and it counts once where rows are counted"
+        )
+    deciding = inputs - (0 if confirming is None else int(confirming.samples.voters.sum()))
+    if deciding < FEW_INPUTS:
+        yield (
+            f"validation data: only {deciding} different inputs decide, on which a part may look useless by chance; give "
+            f"{FEW_INPUTS} or more, better some hundreds"
+        )
 
 
 def _on_data(sets: Mapping[str, Encoded], config: RunConfig) -> Iterator[str]:
@@ -266,7 +284,7 @@ def _on_padding(checkpoint: Checkpoint) -> Iterator[str]:
 
 def _on_points(checkpoint: Checkpoint, confirming: DataSet | None, config: RunConfig) -> Iterator[str]:
     if config.within_points is not None and confirming is not None:
-        note = too_few_rows(checkpoint.task.name, len(confirming.samples), config.within_points)
+        note = too_few_rows(checkpoint.task.name, int(confirming.samples.voters.sum()), config.within_points)
         if note is not None:
             yield note
 

@@ -107,7 +107,7 @@ def publish(
 
     Raises:
         InputError: the directory is not empty.
-        ArtifactError: the compact form does not load in a fresh process, or its outputs differ.
+        ArtifactError: no form passed its check in a fresh process.
     """
     checkpoint, plan = decided.checkpoint, decided.decisions.plan
     names = {*usual_forms(plan, checkpoint.dimensions), *forms}

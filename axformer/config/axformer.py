@@ -128,10 +128,12 @@ class PassConfig(RunConfig):
     refine_margin: float = Field(default=1.1, ge=1.0, le=100.0)
     """If a kept block's loss is below this many times the smallest loss, its parts are tried (Alg. 1 line 19)."""
     majority_fraction: float = Field(default=0.5, ge=0.0, lt=1.0)
-    """Strictly more than this share of the samples must be helped (Alg. 1 line 4)."""
+    """Strictly more than this share of the samples must be helped (Alg. 1 line 4): of the different inputs, and for hard
+    attention of those that it can change."""
     attention_top_k: int | None = Field(default=30, ge=1)
     """Attention probabilities that hard attention keeps for each query (section III-B: 30 was best for all tasks). Hard
-    attention is tried layer by layer before any removal; with None it is not, which gives a row of Table V."""
+    attention is tried layer by layer before any removal; with None it is not, which gives a row of Table V. It can change texts
+    of more tokens than that alone, and is left out where there are too few."""
     neuron_group_size: int | None = Field(default=None, ge=1)
     """Number of neurons tried together. None means a twelfth of the block, as in the authors' program; 1 follows the paper to
     the letter."""
@@ -173,6 +175,11 @@ class PassConfig(RunConfig):
     def variant(self) -> PaperVariant:
         """What only the preset ``published`` can change."""
         return PaperVariant()
+
+    @property
+    def counts_every_row(self) -> bool:
+        """Whether copies of an input, and for hard attention those that it cannot change, are counted as helped or not."""
+        return False
 
     @property
     def is_refitted(self) -> bool:
@@ -241,3 +248,7 @@ class PublishedConfig(PaperVariant, PassConfig):
     @property
     def variant(self) -> PaperVariant:
         return self
+
+    @property
+    def counts_every_row(self) -> bool:
+        return True  # as the authors' program does

@@ -41,3 +41,5 @@ class NotMade:
     name: str
     reason: str
     """The reason for users, for example ``hard attention in layers 3 and 4 has no place in stock transformers``."""
+    failed: bool = False
+    """Whether it was made and failed its check; otherwise this model has no such form."""

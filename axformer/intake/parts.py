@@ -11,9 +11,12 @@ from axformer.errors import ConfigError, DataError
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet, prepare
 
+FEW_INPUTS = 30
+"""With fewer different inputs that decide, the user is told."""
+
 
 def split_off(data: DataSet, checkpoint: Checkpoint, config: RunConfig) -> tuple[DataSet, DataSet | None]:
-    """The deciding and the confirming part; all samples and None without confirmation.
+    """The deciding and the confirming part; all samples and None without confirmation. Copies of an input stay in one part.
 
     Raises:
         ConfigError: the share is less than one row.
@@ -22,16 +25,20 @@ def split_off(data: DataSet, checkpoint: Checkpoint, config: RunConfig) -> tuple
     if config.confirm == 0:
         check_deciding(data)
         return data, None
-    places = confirming_places(len(data.rows), _one_label_each(data.samples.encoded), config.confirm, config.seed)
-    confirming = set(places)
+    inputs = data.samples.encoded.inputs
+    different = sorted(set(inputs))
+    labels = _one_label_each(data.samples.encoded)
+    labels = None if labels is None else [labels[place] for place in different]
+    places = confirming_places(len(different), labels, config.confirm, config.seed)
+    confirming = {different[place] for place in places}
     if not confirming:
+        what = "validation rows" if len(different) == len(inputs) else "different inputs in the validation rows"
         raise ConfigError(
-            f"confirm={config.confirm} of the {len(data.rows)} validation rows is less than one row; give more data, or a "
-            "larger share"
+            f"confirm={config.confirm} of the {len(different)} {what} is less than one row; give more data, or a larger share"
         )
 
     def part(name: str, *, confirms: bool) -> DataSet:
-        rows = data.rows.at([row for row in range(len(data.rows)) if (row in confirming) is confirms])
+        rows = data.rows.at([row for row in range(len(data.rows)) if (inputs[row] in confirming) is confirms])
         return prepare(replace(rows, source=f"{rows.source} ({name})"), checkpoint, config)
 
     deciding = part("the part that decides", confirms=False)
@@ -51,9 +58,12 @@ def check_deciding(data: DataSet) -> None:
     """Check that rows can decide. Rows that only measure may all have the same label.
 
     Raises:
-        DataError: all labels are equal, so the best model would be one that ignores its input.
+        DataError: all labels or all inputs are equal, so the best model would be one that ignores its input.
     """
-    alike = data.samples.encoded.alike
+    encoded = data.samples.encoded
+    alike = encoded.alike
+    if alike is None and len(data.rows) > 1 and not any(encoded.inputs):
+        alike = "the same input"
     if alike is not None:
         raise DataError(
             f"data file '{data.rows.source}' has {alike} in its {len(data.rows)} rows, and rows that decide must differ; give "
@@ -62,7 +72,7 @@ def check_deciding(data: DataSet) -> None:
 
 
 def confirming_places(rows: int, labels: Sequence[float] | None, share: float, seed: int) -> list[int]:
-    """Indices of the confirming rows, ``share`` of all, rounded down.
+    """Indices of the confirming rows, ``share`` of all, rounded down. Rows are different inputs.
 
     They are drawn at random within each label, so that both parts have each class's share to within a row. Numbers that are not
     classes are drawn along their order, which spreads them evenly.

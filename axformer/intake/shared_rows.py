@@ -3,10 +3,7 @@
 Texts that repeat by chance are part of any data. So only sets that share a larger part of their rows are told of.
 """
 
-import hashlib
-from array import array
 from collections.abc import Mapping
-from typing import Any
 
 from axformer.data.encoding import Encoded
 
@@ -22,22 +19,7 @@ def shared_with(data: Encoded, others: Mapping[str, Encoded]) -> str | None:
         data: rows that measure.
         others: what a result is made with, by its name in the sentence, such as "the training rows".
     """
-    own = _keys(data)
-    counts = {name: sum(map(set(_keys(other)).__contains__, own)) for name, other in others.items()}
+    own = data.keys
+    counts = {name: sum(map(set(other.keys).__contains__, own)) for name, other in others.items()}
     told = [f"{count:,} are also among {name}" for name, count in counts.items() if count > SHARE * len(own)]
     return f"of its {len(own):,} rows {' and '.join(told)}; give every row to one of them alone" if told else None
-
-
-def _keys(data: Encoded) -> list[bytes]:
-    """A digest of the input of each sample, over all of its model rows."""
-    digests = [hashlib.blake2b(digest_size=16) for _ in range(data.samples)]
-    for sample, ids in zip(data.sample_of_row, data.features["input_ids"], strict=True):
-        digests[sample].update(_bytes(ids))
-    return [digest.digest() for digest in digests]
-
-
-def _bytes(ids: list[Any]) -> bytes:
-    """Token ids of a model row, or of each of its choices, with the length before them."""
-    if ids and isinstance(ids[0], list):
-        return b"".join(map(_bytes, ids))
-    return array("q", [len(ids), *ids]).tobytes()

@@ -66,6 +66,7 @@ def measure_path(
     *,
     model_of: Callable[[Plan], Any] | None = None,
     chooses: bool = True,
+    doubt: str | None = None,
     on_step: OnStep = ignore,
 ) -> MeasuredPath:
     """Measure every point of a path in the arithmetic that the pass used, and choose one if there are confirming rows.
@@ -74,6 +75,7 @@ def measure_path(
         sets: the data sets by name. Only the confirming one chooses; without it the last point is kept.
         model_of: builds the model of a plan if its weights differ from the checkpoint's; None if the plan says it all.
         chooses: False to keep the last point whatever the figures are.
+        doubt: why the confirming rows can certify nothing; None if they can.
         on_step: takes reports of how many models are measured.
 
     Raises:
@@ -92,12 +94,14 @@ def measure_path(
         )
     if not confirming or not chooses:
         return MeasuredPath(points, figures, len(points) - 1)
-    tables = [of_point.table for of_point in found[CONFIRMING]]
+    tables = [of_point.votes for of_point in found[CONFIRMING]]
     if config.within_points is None:
-        return MeasuredPath(points, figures, kept_of([table[:, 0] for table in tables], config))
+        losses = [of_point.losses.double().numpy() for of_point in found[CONFIRMING]]
+        return MeasuredPath(points, figures, kept_of(losses, config, sets[CONFIRMING].voters.numpy()))
     kept, certificate = certify(
         *(tables, checkpoint.task, config.within_points, [point.seq for point in points]),
         _operations(checkpoint, points, sets[CONFIRMING]),
+        doubt,
     )
     return MeasuredPath(points, figures, kept, certificate)
 
@@ -110,7 +114,7 @@ def _operations(checkpoint: Checkpoint, points: Sequence[Point], samples: Sample
     return [operations.left(point.plan) for point in points]
 
 
-def kept_of(losses: Sequence[np.ndarray], config: RunConfig) -> int:
+def kept_of(losses: Sequence[np.ndarray], config: RunConfig, voters: np.ndarray | None = None) -> int:
     """Choose a point by its losses on the confirming rows, and return its index.
 
     Without a ``loss_limit``, the point with the lowest mean loss is kept; of equal ones the last, which is the smallest. With
@@ -121,12 +125,14 @@ def kept_of(losses: Sequence[np.ndarray], config: RunConfig) -> int:
     Args:
         losses: per-sample losses of each point, shape (samples,), the untouched model first.
         config: the knobs.
+        voters: the samples that the bound takes, one for each different input, bool, shape (samples,); None for all.
     """
     limit = config.loss_limit
     if limit is None:
         means = [of_point.mean() for of_point in losses]
         least = min(mean for mean in means if math.isfinite(mean))
         return max(index for index, mean in enumerate(means) if mean <= least)
+    losses = losses if voters is None else [of_point[voters] for of_point in losses]
     allowed = limit * losses[0]
     gaps = (lower_bound(allowed - of_point, 1 - CONFIDENCE) for of_point in losses[1:])
     return len(list(takewhile(lambda gap: gap > 0, gaps)))

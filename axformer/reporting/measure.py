@@ -86,7 +86,7 @@ def make_report(
     Args:
         decisions: the trials of the run, and what follows from them.
         small: the compact model in memory, in the number format it is saved in; all forms are compared with it.
-        made: its forms, including the compact one.
+        made: its forms, at least one of them made.
         others: the confirming part of the validation data and the held-out data, by these names.
         both: both models on the data.
 
@@ -103,8 +103,9 @@ def make_report(
         )
     of_small = {"validation": in_memory, **both.small}
     of_base = _measures(base, both.base, checkpoint.bytes, targets, targets.full, latency.before)
-    size = next(form.bytes for form in made if isinstance(form, Form) and form.name == COMPACT)
-    of_pruned = _measures(small, of_small, size, targets, plan, latency.after)
+    size = min(made, key=lambda form: (not isinstance(form, Form), form.name != COMPACT))
+    assert isinstance(size, Form), "without any form there is no report"
+    of_pruned = _measures(small, of_small, size.bytes, targets, plan, latency.after)
     comparison = _comparisons(sets, both.base, of_small)
     summaries = {name: _summary(data, checkpoint, both.doubts.get(name)) for name, data in sets.items()}
     int8 = _in_int8(checkpoint, small, sets) if config.evaluate_in == "int8" else None

@@ -40,15 +40,30 @@ def rising_metric(figures: Figures) -> str:
     return next(name for name in figures if name not in LOWER_IS_BETTER)
 
 
-def bootstrap(table: np.ndarray, measure: Callable[[np.ndarray], Figures]) -> dict[str, np.ndarray]:
-    """Compute each figure on samples drawn with replacement, shape (RESAMPLES,).
+def bootstrap(
+    table: np.ndarray, measure: Callable[[np.ndarray], Figures], inputs: np.ndarray | None = None
+) -> dict[str, np.ndarray]:
+    """Compute each figure on inputs drawn with replacement, shape (RESAMPLES,).
+
+    An input is drawn with all of its copies: they are one cluster, since copies say nothing new (Davison and Hinkley, 1997,
+    section 3.8).
 
     Args:
         table: one row per sample, shape (samples, columns).
         measure: computes the figures of such a table.
+        inputs: the number of each sample's input, counted from 0, shape (samples,); None if none repeats.
     """
     rng = np.random.default_rng(SEED)
-    drawn = [measure(table[rng.integers(len(table), size=len(table))]) for _ in range(RESAMPLES)]
+    sizes = np.bincount(np.arange(len(table)) if inputs is None else inputs)
+    table = table if inputs is None else table[np.argsort(inputs, kind="stable")]
+    ends = sizes.cumsum()
+
+    def sample() -> np.ndarray:
+        picked = rng.integers(len(sizes), size=len(sizes))
+        copies = sizes[picked]
+        return np.repeat(ends[picked] - copies.cumsum(), copies) + np.arange(copies.sum())
+
+    drawn = [measure(table[sample()]) for _ in range(RESAMPLES)]
     return {name: np.array([figures[name] for figures in drawn]) for name in drawn[0]}
 
 

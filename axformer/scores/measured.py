@@ -36,7 +36,7 @@ class Measured:
 
     @cached_property
     def table(self) -> np.ndarray:
-        """The loss and the task's statistics of each sample, shape (samples, 1 + columns): what paired tests take."""
+        """The loss and the task's statistics of each sample, shape (samples, 1 + columns)."""
         return np.column_stack([self.losses.double().numpy(), self.task.statistics(self.answers, self.samples.encoded)])
 
     @cached_property
@@ -49,10 +49,16 @@ class Measured:
         """Which samples are answered correctly, bool, shape (samples,); None if the task has no right and wrong."""
         return self.task.correct(self.table[:, 1:])
 
+    @property
+    def votes(self) -> np.ndarray:
+        """The part of the table that tests take, which hold for independent rows: one row for each different input
+        (:attr:`axformer.data.batches.Samples.voters`)."""
+        return self.table[self.samples.voters.numpy()]
+
     @cached_property
     def drawn(self) -> dict[str, np.ndarray]:
         """Each figure on every bootstrap resample. This takes long."""
-        return bootstrap(self.table, lambda table: figures_of(table, self.task))
+        return bootstrap(self.table, lambda table: figures_of(table, self.task), self.samples.inputs.numpy())
 
     @property
     def intervals(self) -> dict[str, Interval]:
@@ -162,7 +168,8 @@ def compare(before: Measured, after: Measured) -> Comparison:
     }
     if before.right is None or after.right is None:
         return Comparison(differences=differences, mcnemar=None)
-    test = mcnemar(before.right, after.right)
+    voters = before.samples.voters.numpy()
+    test = mcnemar(before.right[voters], after.right[voters])
     return Comparison(differences=differences, mcnemar=McNemarTest(**test._asdict()))
 
 

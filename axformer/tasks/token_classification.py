@@ -154,7 +154,9 @@ class TokenClassification:
         )
         choices = Choices(expected, predicted, sample, encoded.samples, len(self.names))
         right = mean_by_sample(expected == predicted, sample, encoded.samples)
-        return LabelAgreement(causes, right, agreement_of(choices), better_order(choices), self.names, is_bar=False)
+        return LabelAgreement(
+            causes, right, agreement_of(choices), better_order(choices, encoded.inputs), self.names, is_bar=False
+        )
 
 
 def _tokenized(rows: Rows, tokenizer: Any, limits: TokenLimits) -> tuple[Any, int]:

@@ -110,6 +110,8 @@ class FormReport(Schema):
     made: bool
     reason: str | None = None
     """Why it was not made; null if it was."""
+    failed: bool = False
+    """Whether it was written and failed its check, of which `reason` has the figure; false where the model has no such form."""
     directory: str | None = None
     """Its directory in the result; null for the untouched model."""
     bytes: int | None = None

@@ -169,6 +169,8 @@ class MemoryEstimate(Message):
     free: Memory
     parameters: Bytes
     data_bytes: Bytes
+    largest: Literal["checkpoint", "validation", "test", "calibrate", "train"]
+    """The input that takes most of it."""
 
 
 class Shape(Message):
