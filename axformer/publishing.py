@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,8 @@ class Decided:
     """The base model with its trained head, which is handed out too; None for a fine-tuned checkpoint."""
     doubts: Mapping[str, str] = field(default_factory=dict)
     """Why figures on some data do not hold for new rows, by the data's name in reports."""
+    notes: Sequence[str] = ()
+    """What was said before the run."""
     run: Run | None = None
     """The run as it was asked for; None where nobody asked in these words, as in a test."""
 
@@ -133,6 +135,7 @@ def publish(
             "refit": made.refitted,
             "certificate": certificate,
             "names": dict(decided.names),
+            "notes": list(decided.notes),
             "head": _handed_out(decided.headed, draft),
         }
         report = report.model_copy(update=around)

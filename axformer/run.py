@@ -14,8 +14,7 @@ from axformer.errors import ConfigError
 from axformer.evaluation.untouched import Untouched
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet, drawn_to_calibrate
-from axformer.intake.parts import split_off
-from axformer.intake.shared_rows import shared_with
+from axformer.intake.parts import shared_with, split_off
 from axformer.methods.base import Ground, made_by, plan_of, targets_of
 from axformer.methods.confirmation import CONFIRMING, measure_path
 from axformer.methods.decisions import Decisions
@@ -327,6 +326,7 @@ class PruningRun:
         repaired = self._repaired
         decided = Decided(
             *(self._checkpoint, self.decisions, self.config, self._names, self._headed, self._doubts),
+            notes=self.notes,
             run=self._asked,
         )
         model = self.model()

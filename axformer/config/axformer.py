@@ -182,18 +182,14 @@ class PassConfig(RunConfig):
         return False
 
     @property
-    def is_refitted(self) -> bool:
-        return self.repair == "refit"
-
-    @property
     def has_ranked_groups(self) -> bool:
         """Whether a group may hold neurons that do not lie side by side, so that the data says which."""
-        return self.is_refitted or self.neuron_groups == "ranked"
+        return self.repair == "refit" or self.neuron_groups == "ranked"
 
     @property
     def needs(self) -> Needs:
         gradients = self.order is Order.IMPORTANCE or self.neuron_groups == "ranked"
-        return Needs(fitting=self.is_refitted, gradients=gradients, calibration=self.is_refitted)
+        return Needs(fitting=self.repair == "refit", gradients=gradients, calibration=self.repair == "refit")
 
     @property
     def evaluates_in_float32(self) -> bool:
@@ -215,11 +211,11 @@ class PassConfig(RunConfig):
             raise ConfigError(
                 "order=explicit and explicit_order go together, with preset=published; give both or neither"
             )
-        if self.is_refitted and self.evaluate_in != "float32":
+        if self.needs.fitting and self.evaluate_in != "float32":
             raise ConfigError(
                 f"repair=refit fits weights for float32, and does not go with evaluate_in={self.evaluate_in}"
             )
-        if self.is_refitted and self.variant.neuron_search != "groups":
+        if self.needs.fitting and self.variant.neuron_search != "groups":
             raise ConfigError(
                 f"repair=refit ranks groups of neurons, and does not go with neuron_search={self.variant.neuron_search}"
             )
@@ -228,7 +224,7 @@ class PassConfig(RunConfig):
     def _check_groups(self) -> None:
         if self.neuron_groups == "contiguous":
             return
-        if self.is_refitted:
+        if self.needs.fitting:
             raise ConfigError(
                 "neuron_groups=ranked: with repair=refit, neurons are grouped by what can be repaired best; leave one out"
             )

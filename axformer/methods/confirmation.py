@@ -94,10 +94,10 @@ def measure_path(
         )
     if not confirming or not chooses:
         return MeasuredPath(points, figures, len(points) - 1)
-    tables = [of_point.votes for of_point in found[CONFIRMING]]
+    is_tested = config.within_points is not None or config.loss_limit is not None
+    tables = [of_point.votes if is_tested else of_point.table for of_point in found[CONFIRMING]]
     if config.within_points is None:
-        losses = [of_point.losses.double().numpy() for of_point in found[CONFIRMING]]
-        return MeasuredPath(points, figures, kept_of(losses, config, sets[CONFIRMING].voters.numpy()))
+        return MeasuredPath(points, figures, kept_of([table[:, 0] for table in tables], config))
     kept, certificate = certify(
         *(tables, checkpoint.task, config.within_points, [point.seq for point in points]),
         _operations(checkpoint, points, sets[CONFIRMING]),
@@ -114,7 +114,7 @@ def _operations(checkpoint: Checkpoint, points: Sequence[Point], samples: Sample
     return [operations.left(point.plan) for point in points]
 
 
-def kept_of(losses: Sequence[np.ndarray], config: RunConfig, voters: np.ndarray | None = None) -> int:
+def kept_of(losses: Sequence[np.ndarray], config: RunConfig) -> int:
     """Choose a point by its losses on the confirming rows, and return its index.
 
     Without a ``loss_limit``, the point with the lowest mean loss is kept; of equal ones the last, which is the smallest. With
@@ -123,16 +123,14 @@ def kept_of(losses: Sequence[np.ndarray], config: RunConfig, voters: np.ndarray 
     above the limit, one would fall below it by chance.
 
     Args:
-        losses: per-sample losses of each point, shape (samples,), the untouched model first.
+        losses: per-sample losses of each point, shape (samples,), the untouched model first; for a limit of different inputs.
         config: the knobs.
-        voters: the samples that the bound takes, one for each different input, bool, shape (samples,); None for all.
     """
     limit = config.loss_limit
     if limit is None:
         means = [of_point.mean() for of_point in losses]
         least = min(mean for mean in means if math.isfinite(mean))
         return max(index for index, mean in enumerate(means) if mean <= least)
-    losses = losses if voters is None else [of_point[voters] for of_point in losses]
     allowed = limit * losses[0]
     gaps = (lower_bound(allowed - of_point, 1 - CONFIDENCE) for of_point in losses[1:])
     return len(list(takewhile(lambda gap: gap > 0, gaps)))

@@ -6,12 +6,12 @@ their differences are those of a paired bootstrap.
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 from scipy.special import bdtr, stdtrit
 
 from axformer.wire.metrics import LOWER_IS_BETTER
+from axformer.wire.report import McNemarTest
 
 RESAMPLES = 1000
 """Enough for 95 % percentiles by the source; doubling it moves an end by a few hundredths of the interval's width."""
@@ -22,17 +22,6 @@ SEED = 0
 
 Figures = dict[str, float]
 Interval = tuple[float, float]
-
-
-class McNemar(NamedTuple):
-    """How many samples two models answer differently, and how likely that is if neither is better."""
-
-    gained: int
-    """Wrong before, right after."""
-    lost: int
-    """Right before, wrong after."""
-    p_value: float
-    """P-value of the exact two-sided test."""
 
 
 def rising_metric(figures: Figures) -> str:
@@ -73,7 +62,7 @@ def interval(drawn: np.ndarray) -> Interval:
     return float(low), float(high)
 
 
-def mcnemar(before: np.ndarray, after: np.ndarray) -> McNemar:
+def mcnemar(before: np.ndarray, after: np.ndarray) -> McNemarTest:
     """McNemar's exact test: two equally good models each win half of the samples on which they differ.
 
     Args:
@@ -82,7 +71,7 @@ def mcnemar(before: np.ndarray, after: np.ndarray) -> McNemar:
     """
     gained, lost = int((~before & after).sum()), int((before & ~after).sum())
     p_value = 2 * float(bdtr(min(gained, lost), gained + lost, 0.5))  # both sides are equally likely
-    return McNemar(gained, lost, min(1.0, p_value))
+    return McNemarTest(gained=gained, lost=lost, p_value=min(1.0, p_value))
 
 
 def lower_bound(gains: np.ndarray, alpha: float) -> float:

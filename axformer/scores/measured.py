@@ -16,7 +16,7 @@ from axformer.data.batches import Batch, Samples
 from axformer.intake.dataset import DataSet
 from axformer.scores.confidence import Figures, Interval, bootstrap, interval, mcnemar
 from axformer.tasks.base import Task
-from axformer.wire.report import Comparison, Difference, McNemarTest, Scores
+from axformer.wire.report import Comparison, Difference, Scores
 
 Sets = Mapping[str, DataSet | None]
 """Data sets by their names in the report; None for a set that was not given."""
@@ -166,11 +166,9 @@ def compare(before: Measured, after: Measured) -> Comparison:
         name: Difference(value=after.figures[name] - value, interval=interval(after.drawn[name] - before.drawn[name]))
         for name, value in before.figures.items()
     }
-    if before.right is None or after.right is None:
-        return Comparison(differences=differences, mcnemar=None)
-    voters = before.samples.voters.numpy()
-    test = mcnemar(before.right[voters], after.right[voters])
-    return Comparison(differences=differences, mcnemar=McNemarTest(**test._asdict()))
+    right, voters = (before.right, after.right), before.samples.voters.numpy()
+    test = None if right[0] is None or right[1] is None else mcnemar(right[0][voters], right[1][voters])
+    return Comparison(differences=differences, mcnemar=test)
 
 
 def scores_of(measured: Mapping[str, Measured]) -> Scores:

@@ -55,7 +55,7 @@ class Difference(Schema):
 
 
 class McNemarTest(Schema):
-    """The samples whose answers became right or wrong, and McNemar's exact test on them."""
+    """The samples whose answers became right or wrong, copies of an input counted once, and McNemar's exact two-sided test."""
 
     gained: int
     """Wrong before, right after."""
@@ -258,6 +258,8 @@ class Report(Schema):
     names: dict[str, str] = Field(default={})
     """The inputs' names for people, by `checkpoint`, `validation`, `test`, `calibrate` and `train`: a reference to a hub as it
     was given, of other places the last part; empty in reports of earlier versions."""
+    notes: list[str] = Field(default=[])
+    """What was said of the inputs and of this machine before the run; empty in reports of earlier versions."""
     dtype: str = "float32"
     """The number format of the checkpoint, which the result has too. Both were measured in it; the pass decided in float32 or
     int8, so losses of `path` and of the trace may differ a little from those of `base` and `pruned`."""

@@ -131,7 +131,7 @@ class _Pass:
         state = self._state
         config = self._config
         pruned = state.plan.apply(
-            element, top_k=config.attention_top_k, keeps_bias=config.is_refitted
+            element, top_k=config.attention_top_k, keeps_bias=config.needs.fitting
         )  # 2: T_pruned = T - E
         trial, losses = self._replay.next(element.id), None
         if trial is None:
@@ -153,7 +153,7 @@ class _Pass:
         return [part for part in parts if self._is_there(part)]
 
     def _is_there(self, element: Element) -> bool:
-        return self._state.plan.holds(element, keeps_bias=self._config.is_refitted)
+        return self._state.plan.holds(element, keeps_bias=self._config.needs.fitting)
 
     def _measure_base(self) -> Trial:
         trial, losses = self._replay.next(None), None
