@@ -8,6 +8,7 @@ one, its gradients and the optimizer's state).
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Literal, cast
 
 from axformer.config import RunConfig
 from axformer.plan.elements import Dimensions
@@ -45,6 +46,10 @@ class Sizes:
     dimensions: Dimensions
     outputs_per_token: int
     """Outputs of the head per token: the vocabulary of a language model, otherwise 0."""
+
+
+InputName = Literal["checkpoint", "validation", "test", "calibrate", "train"]
+"""The fields of a run that name an input."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +128,7 @@ def with_models(one: Footprint, sizes: Sizes, models: int, *, on_gpu: bool) -> F
     return Footprint(one.host_bytes + more, one.device_bytes)
 
 
-def largest_part(sizes: Sizes, data: DataSizes, work: RunWork, batch_tokens: int, *, on_gpu: bool) -> str:
+def largest_part(sizes: Sizes, data: DataSizes, work: RunWork, batch_tokens: int, *, on_gpu: bool) -> InputName:
     """The input that takes most of the memory of a pass, by the fields of the run."""
 
     def needed(part: DataSizes) -> int:
@@ -136,7 +141,7 @@ def largest_part(sizes: Sizes, data: DataSizes, work: RunWork, batch_tokens: int
         return "checkpoint"
     if whole - without_fitted > without_fitted - model:
         return "calibrate" if "calibrate" in data.bytes else "validation"
-    return max(data.bytes, key=data.bytes.__getitem__)
+    return cast(InputName, max(data.bytes, key=data.bytes.__getitem__))
 
 
 def _tokens(data_bytes: int) -> int:

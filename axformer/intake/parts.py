@@ -29,8 +29,8 @@ def split_off(data: DataSet, checkpoint: Checkpoint, config: RunConfig) -> tuple
         ConfigError: the share is less than one row.
         DataError: the deciding part has only one label, or a part does not fit the task.
     """
+    check_deciding(data)
     if config.confirm == 0:
-        check_deciding(data)
         return data, None
     inputs = data.samples.encoded.inputs
     different = sorted(set(inputs))

@@ -20,6 +20,7 @@ from axformer.errors import (
     PlanError,
     PoorModelError,
 )
+from axformer.intake.footprint import InputName
 from axformer.intake.limits import DIMENSIONS
 from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Trial
@@ -169,7 +170,7 @@ class MemoryEstimate(Message):
     free: Memory
     parameters: Bytes
     data_bytes: Bytes
-    largest: Literal["checkpoint", "validation", "test", "calibrate", "train"]
+    largest: InputName
     """The input that takes most of it."""
 
 

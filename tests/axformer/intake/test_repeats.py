@@ -139,9 +139,10 @@ def test_an_order_of_classes_is_found_and_tested_on_different_inputs() -> None:
 def test_forty_texts_a_thousand_times_certify_nothing() -> None:
     config = make_config("smallest", {**COMPRESS, "table_rows": 16})
     run = PruningRun(CHECKPOINT, prepare(rows_of(repeated(DIFFERENT[:40], 25)), CHECKPOINT, config), None, config)
-    repeats, few, points, *_ = run.notes
+    repeats, few, _, points, drawn = run.notes
     assert "its 1,000 rows hold 40 different inputs" in repeats
     assert "only 24 different inputs decide" in few
+    assert "weights are fitted to 24 of its 600 rows, each input once" in drawn
     assert "16 confirming rows cannot show so small a fall" in points
     list(run.trials())
     certificate = run.decisions.certificate
