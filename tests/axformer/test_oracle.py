@@ -68,7 +68,7 @@ def test_the_pass_decides_as_the_reference(
     assert len({trial.verdict for trial in trials}) >= 3, "a reference without acceptances proves little"
 
 
-@pytest.mark.parametrize(("seed", "top_k"), [(1, 8), (2, 6), (3, 9), (4, 7)])
+@pytest.mark.parametrize(("seed", "top_k"), [(1, 6), (2, 6), (3, 7), (4, 7)])
 def test_of_short_and_long_texts_the_majority_is_one_of_the_long(tmp_path: Path, seed: int, top_k: int) -> None:
     """Here the reference follows the letter of the paper, by which texts that hard attention cannot change count: it divides
     what it counts by all rows. The pass divides the same count by the rows of more than K tokens."""

@@ -81,7 +81,7 @@ def test_a_compact_form_that_computes_something_else_ends_it(tmp_path: Path, mon
         make_forms(finished(BERT, soft(some_plan(1))), ["compact"], tmp_path)
 
 
-@pytest.mark.parametrize("scale", [1e-3, 1.0, 50.0, 1e3, 1e6])
+@pytest.mark.parametrize("scale", [1e-3, 50.0, 1e6])
 def test_forms_are_made_whatever_the_size_of_the_outputs(tmp_path: Path, scale: float) -> None:
     """A head that gives prices or milliseconds; a form with other weights is found at every scale."""
     case, plan = Case("bert", "regression"), soft(some_plan(1))
@@ -91,8 +91,8 @@ def test_forms_are_made_whatever_the_size_of_the_outputs(tmp_path: Path, scale: 
             parameter.mul_(scale)
     checkpoint = replace(checkpoint_of(case), model=model)
     scaled = Finished(checkpoint, plan, compact(model, checkpoint.architecture, plan), data_of(case).samples)
-    forms = make_forms(scaled, ["compact", "zeroed", "onnx", "onnx_int8"], tmp_path / "result")
-    assert [isinstance(form, Form) for form in forms] == [True] * 4, forms
+    forms = make_forms(scaled, ["compact", "onnx"], tmp_path / "result")
+    assert [isinstance(form, Form) for form in forms] == [True] * 2, forms
     wrong = replace(scaled, model=compact(model, checkpoint.architecture, soft(some_plan(2))))
     with pytest.raises(ArtifactError, match="form 'compact': its logits differ by"):
         _with_writer("compact", lambda _, result: make._write_compact(wrong, result), scaled, tmp_path / "wrong")
