@@ -59,7 +59,8 @@ def exit_if_missed(report: Mapping[str, Any], forms: Sequence[str] = ()) -> None
         Exit: the target was not reached, or by a model of no use, or a form is missing.
     """
     target = report.get("target")
-    missing = [form["name"] for form in report.get("forms") or () if not form["made"] and form["name"] in forms]
+    left_out = [form for form in report.get("forms") or () if not form["made"]]
+    missing = [form["name"] for form in left_out if form["name"] in forms or form.get("failed")]
     if missing or (target is not None and (not target["reached"] or target.get("usable") is False)):
         raise typer.Exit(EXIT_MISSED)
 
@@ -155,6 +156,7 @@ def show_loading(console: Console, report: Mapping[str, Any], directory: Path) -
     """
     made = [form["name"] for form in report["forms"] if form["made"]]
     lines = [f"{directory / KINDS[name].directory}/: {_loaded_by(name)}" for name in made]
+    lines += [f"not published: {form['reason']}" for form in report["forms"] if form.get("failed")]
     if made == [COMPACT]:
         lines.append(f"without this package: axformer export {directory} --data FILE --output DIR --forms onnx_int8")
     console.print("Load it:", *lines, sep="\n  ", soft_wrap=True)

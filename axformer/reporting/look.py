@@ -50,6 +50,8 @@ class Look:
     standing: LabelAgreement
     losses: np.ndarray
     """The loss of each sample."""
+    voters: np.ndarray
+    """The samples that tell what is reliable, one for each different input: bool, shape (samples,)."""
     labels_as: str | None = None
     """How the column of labels was read; None if there was only one way."""
 
@@ -62,10 +64,10 @@ class Look:
     def is_worse(self) -> bool:
         """Whether the loss is reliably above that of guessing, or the accuracy reliably below that of the most frequent
         answer."""
-        if is_reliably_positive(self.losses - self.guess.losses):
+        if is_reliably_positive((self.losses - self.guess.losses)[self.voters]):
             return True
         right, usual = self.standing.right, self.guess.right
-        return right is not None and usual is not None and is_reliably_positive(usual - right)
+        return right is not None and usual is not None and is_reliably_positive((usual - right)[self.voters])
 
     @property
     def note(self) -> str | None:
@@ -91,7 +93,8 @@ class Look:
 
     def _follows(self, sign: int) -> bool:
         """Whether the answers reliably follow the labels, or with ``sign`` -1 reliably go against them."""
-        return self.standing.agreement is not None and is_reliably_positive(sign * self.standing.agreement)
+        agreement = self.standing.agreement
+        return agreement is not None and is_reliably_positive(sign * agreement[self.voters])
 
     def check(self) -> None:
         """Refuse a model that does not fit the data.
@@ -155,6 +158,7 @@ def look_at(checkpoint: Checkpoint, data: DataSet, untouched: Measured) -> Look:
         guess=task.guess(samples.encoded, config),
         standing=task.standing(untouched.answers, samples.encoded, config),
         losses=losses,
+        voters=samples.voters.numpy(),
         labels_as=samples.encoded.labels_as,
     )
 

@@ -52,19 +52,12 @@ def _by_change(
     p_value = form.get("p_value")
     if p_value is not None and p_value <= ALPHA:
         return Judgement(standing=Standing.SHOWN, is_certified=True)
-    answers = _answers(cost, difference["value"], judged.rows)
+    test = cost.get("mcnemar") if judged.is_share else None
+    answers = None if test is None else (test["gained"], test["lost"])
     is_wide = falls[0] < falls[1]
     if falls[1] <= limit + _ROUNDING and (_has_enough_rows(answers, judged.rows, limit) if judged.rows else is_wide):
         return Judgement(standing=Standing.SHOWN)
     return Judgement(standing=Standing.NOT_SHOWN, more_rows=_more_rows(answers, judged))
-
-
-def _answers(cost: Mapping[str, Any], change: float, rows: int) -> tuple[int, int] | None:
-    """The answers gained and lost where the metric is the share of right ones; None where it is another."""
-    test = cost.get("mcnemar")
-    if test is None or rows == 0 or abs(change - (test["gained"] - test["lost"]) / rows) > _ROUNDING:
-        return None
-    return test["gained"], test["lost"]
 
 
 def _has_enough_rows(answers: tuple[int, int] | None, rows: int, limit: float) -> bool:

@@ -134,20 +134,24 @@ def agreement_of(answered: Answered) -> np.ndarray:
     return mean_by_sample(differences, answered.sample, answered.samples)
 
 
-def better_order(answered: Answered) -> ClassOrder | None:
+def better_order(answered: Answered, inputs: Sequence[int]) -> ClassOrder | None:
     """The best order of the classes, if it reliably beats the present order and the most frequent answer.
 
     It is found on every second sample and tested on the others, since the best of many orders on few samples is good there by
-    chance.
+    chance. Copies of an input are on one side, and together one sample.
+
+    Args:
+        inputs: the first sample with the same input as each sample.
     """
-    classes, is_judge = answered.classes, answered.sample % 2 == 1
+    sample = np.array(inputs)[answered.sample]
+    classes, is_judge = answered.classes, sample % 2 == 1
     if not 1 < classes <= MOST_CLASSES or not is_judge.any():
         return None
     identity, candidate = np.arange(classes), _best(answered.counts(~is_judge))
-    judges = np.unique(answered.sample[is_judge])
+    judges = np.unique(sample[is_judge])
 
     def judged(right: np.ndarray) -> np.ndarray:
-        return np.asarray(mean_by_sample(right, answered.sample, answered.samples)[judges])
+        return np.asarray(mean_by_sample(right, sample, answered.samples)[judges])
 
     fits = judged(answered.right(candidate))
     others = judged(answered.right(identity)), judged(answered.usual())

@@ -174,7 +174,7 @@ class TokenClassification:
         scheme = (
             self._other_scheme(answers, encoded) if looks_like_iob1(self.names, self._named(encoded.labels)) else None
         )
-        order = better_order(choices) if scheme is None else None
+        order = better_order(choices, encoded.inputs) if scheme is None else None
         return LabelAgreement(causes, right, agreement_of(choices), order, self.names, is_bar=False, scheme=scheme)
 
     def _named(self, rows: Sequence[Sequence[int]]) -> list[list[str]]:

@@ -17,8 +17,8 @@ from safetensors import SafetensorError
 from axformer.analyzing import write_analysis
 from axformer.devices import AUTO, batch_tokens_of, resolve_device
 from axformer.evaluation.budget import free_bytes, total_bytes
-from axformer.intake.footprint import Footprint, RunWork, at_ease, least, with_models
-from axformer.intake.sizes import read_sizes
+from axformer.intake.footprint import Footprint, RunWork, at_ease, largest_part, least, with_models
+from axformer.intake.sizes import read_data_sizes, read_sizes
 from axformer.plan.trial import Trial, Verdict
 from axformer.run import PruningRun
 from axformer.surroundings import Surroundings
@@ -177,9 +177,10 @@ def _opened(run: PruningRun, notes: Sequence[str], first_look: str | None) -> Op
 def _memory_estimate(order: JobOrder) -> MemoryEstimate:
     device, analysis = resolve_device(order.device), order.analysis
     run = order.settled.run if analysis is None else analysis.run
-    data_bytes = sum(Path(path).stat().st_size for part, path in order.paths.items() if part in DATA)
     head = run.head if isinstance(run, Run) else None
     sizes = read_sizes(Path(order.paths["checkpoint"]), head)
+    files = {part: Path(path) for part, path in order.paths.items() if part in DATA}
+    data = read_data_sizes(files, order.knobs, sizes.dimensions.intermediate_size)
     batch_tokens, on_gpu = batch_tokens_of(device), device.startswith("cuda")
     models = 1 if "against" not in order.paths else 2  # of the same shape, or it is refused
     work = RunWork(
@@ -188,14 +189,15 @@ def _memory_estimate(order: JobOrder) -> MemoryEstimate:
         takes_gradients=analysis is not None and _HEADS in (analysis.run.reports or (_HEADS,)),
         has_new_head=head is not None,
     )
-    least_of, ease_of = (of(sizes, data_bytes, work, batch_tokens, on_gpu=on_gpu) for of in (least, at_ease))
+    least_of, ease_of = (of(sizes, data, work, batch_tokens, on_gpu=on_gpu) for of in (least, at_ease))
     return MemoryEstimate(
         least=_memory(with_models(least_of, sizes, models, on_gpu=on_gpu)),
         at_ease=_memory(with_models(ease_of, sizes, models, on_gpu=on_gpu)),
         total=Memory(host_bytes=total_bytes("cpu"), device_bytes=total_bytes(device) if on_gpu else 0),
         free=Memory(host_bytes=free_bytes("cpu"), device_bytes=free_bytes(device) if on_gpu else 0),
         parameters=sizes.parameters,
-        data_bytes=data_bytes,
+        data_bytes=data.total,
+        largest=largest_part(sizes, data, work, batch_tokens, on_gpu=on_gpu),
     )
 
 
