@@ -7,6 +7,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import torch
 from huggingface_hub import snapshot_download
@@ -26,6 +27,7 @@ from axformer.intake.label_names import ID2LABEL, LABEL2ID, label_maps, label_na
 from axformer.intake.names import KNOWN_NAMES
 from axformer.intake.objects import check_tokenizer, check_weights, model_in, with_plain_switches, without_autocast
 from axformer.intake.panics import panics_as_errors
+from axformer.intake.references import what_to_write, why_no_directory
 from axformer.intake.tokenizer_files import check_words, other_reading, unloadable
 from axformer.intake.word_spaces import with_word_spaces
 from axformer.model.number_format import format_of
@@ -33,6 +35,7 @@ from axformer.plan.elements import Dimensions
 from axformer.tasks.base import Task
 from axformer.tasks.registry import task_of
 from axformer.wire.heads import NewHead
+from axformer.wire.references import tidy
 
 HUB_PREFIX = "hf://"
 HUB_FILES = (*KNOWN_NAMES, "*.safetensors")
@@ -196,15 +199,14 @@ def local_directory(reference: str) -> Path:
     Raises:
         CheckpointError: there is none.
     """
-    if not reference.startswith(HUB_PREFIX):
-        directory = Path(reference)
-        if not directory.is_dir():
-            raise CheckpointError(
-                f"checkpoint '{reference}' is not a directory; give a directory, or hf://organisation/name"
-            )
-        return directory
+    if Path(reference).is_dir():
+        return Path(reference)
+    text = tidy(reference)
+    if not text.startswith(HUB_PREFIX) or what_to_write(text, is_checkpoint=True):
+        raise CheckpointError(f"checkpoint '{reference}' {why_no_directory(text)}")
+    name, _, revision = text.removeprefix(HUB_PREFIX).partition("@")
     try:
-        return Path(snapshot_download(reference.removeprefix(HUB_PREFIX), allow_patterns=list(HUB_FILES)))
+        return Path(snapshot_download(name, revision=unquote(revision) or None, allow_patterns=list(HUB_FILES)))
     except Exception as error:  # noqa: BLE001 - of the hub, the network or the disk: all are about this reference
         raise CheckpointError(f"checkpoint '{reference}' cannot be fetched from the hub: {first_line(error)}") from None
 

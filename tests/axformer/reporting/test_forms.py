@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 from axformer.artifact import load
 from axformer.config import PassConfig
 from axformer.data.reading import read_rows
-from axformer.forms.form import Form, NotMade
+from axformer.forms.form import Form, NotMade, Written
 from axformer.forms.fresh import FreshPython, program_of
 from axformer.forms.kinds import BASE, COMPACT, KINDS, ONNX, ZEROED
 from axformer.forms.memory import peak_bytes
@@ -67,7 +67,7 @@ def made(result: Path, checkpoint: Path, data: Path, tmp_path_factory: pytest.Te
     decisions.trace.extend(trace)
     assert decisions.plan == plan
     both = measure_both(whole, small, validation, {"test": held_out})
-    made = [*forms, NotMade(ONNX, REASON)]
+    made = Written([*forms, NotMade(ONNX, REASON)])
     report = make_report(
         *(whole, decisions, small, made, validation, {"test": held_out}, PassConfig(max_length=10), both)
     )
