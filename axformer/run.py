@@ -12,9 +12,11 @@ import torch
 from axformer.config import RunConfig
 from axformer.errors import ConfigError
 from axformer.evaluation.untouched import Untouched
+from axformer.forms.onnx import check_packages
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet, drawn_to_calibrate
 from axformer.intake.parts import shared_with, split_off
+from axformer.intake.rebuilt import check_own_format
 from axformer.methods.base import Ground, made_by, plan_of, targets_of
 from axformer.methods.confirmation import CONFIRMING, measure_path
 from axformer.methods.decisions import Decisions
@@ -24,6 +26,7 @@ from axformer.new_head import Headed
 from axformer.opening import (
     CALIBRATION,
     Inputs,
+    by_rows,
     check_fits,
     notes_on,
     open_inputs,
@@ -59,7 +62,6 @@ class PruningRun:
         self._method = made_by(type(config))
         self._method.check(config, checkpoint)
         check_fits(config, checkpoint, repair)
-        self.config = config
         self.dimensions = checkpoint.dimensions
         self._names = dict(names or {})
         self._headed = headed
@@ -67,6 +69,8 @@ class PruningRun:
         self._checkpoint = checkpoint
         self._validation = validation
         self.deciding, self._confirming = split_off(validation, checkpoint, config)
+        self.config, self._on_points = by_rows(config, self._confirming)
+        config = self.config
         self._test = test
         self._repair = repair
         self.calibration = calibration
@@ -120,6 +124,8 @@ class PruningRun:
             InputError: something does not fit; the message says what is wrong and what to do.
         """
         settled = run.settled() if isinstance(run, Run) else run
+        if "forms" in settled.run.model_fields_set:
+            check_packages(settled.run.forms)
         config, head = settled.knobs, settled.run.head
         inputs = open_inputs(settled.located(paths or {}), device)
         if names is not None:
@@ -161,8 +167,9 @@ class PruningRun:
 
         Raises:
             PoorModelError: the model does not fit the data, and ``accept_poor_model`` is not set.
-            CheckpointError: its loss is not finite.
+            CheckpointError: its loss is not finite, or its logits are not in the number format of its files.
         """
+        check_own_format(self._checkpoint, self.deciding)
         seen = look_at(self._checkpoint, self.deciding, self._ground.untouched.measured(keep=True))
         if not self.config.accept_poor_model:
             seen.check()
@@ -235,6 +242,7 @@ class PruningRun:
             *(f"validation data: {note}" for note in drawn),
             *self._method.notes(self.config, self.deciding.samples, is_trained=self._repair is not None),
             *(f"{name} data: {doubt}" for name, doubt in self._doubts.items()),
+            *self._on_points,
         ]
 
     @cached_property

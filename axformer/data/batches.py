@@ -116,7 +116,8 @@ def batched(encoded: Encoded, tokenizer: Any, *, batch_tokens: int, device: str)
         batch_tokens: most tokens of a batch including padding; a longer model row is a separate batch.
     """
     lengths = torch.tensor(encoded.lengths)
-    groups = _groups(lengths, 1 if encoded.padding.alone else batch_tokens // encoded.choices)
+    most = 1 if encoded.padding.alone else batch_tokens // encoded.choices
+    groups = _groups(lengths, most, encoded.padding.apart or 0)
     return Samples(
         batches=tuple(assemble(encoded, places, tokenizer, device) for places in groups),
         encoded=encoded,
@@ -140,11 +141,13 @@ def assemble(encoded: Encoded, places: Sequence[int], tokenizer: Any, device: st
     )
 
 
-def _groups(lengths: Tensor, batch_tokens: int) -> Iterator[list[int]]:
-    """Group the indices of model rows, shortest first, in groups of at most ``batch_tokens`` tokens."""
+def _groups(lengths: Tensor, batch_tokens: int, apart: int) -> Iterator[list[int]]:
+    """Group the indices of model rows, shortest first, in groups of at most ``batch_tokens`` tokens, and either none or all of
+    them with more than ``apart``."""
     group: list[int] = []
     for row in torch.argsort(lengths, stable=True).tolist():
-        if group and (len(group) + 1) * int(lengths[row]) > batch_tokens:
+        length = int(lengths[row])
+        if group and ((len(group) + 1) * length > batch_tokens or lengths[group[-1]] <= apart < length):
             yield group
             group = []
         group.append(row)

@@ -23,6 +23,8 @@ class TokenLimits:
     """Longer inputs are cut to this many; None cuts none."""
     max_tokens: int | None = None
     """The longest input that the model takes; None if it takes any."""
+    why: str = ""
+    """Why it takes no longer ones, in a message after their number."""
 
 
 @dataclass(frozen=True)
@@ -146,8 +148,8 @@ def tokenize(
     if max_length is None and max_tokens is not None and lengths[longest] > max_tokens:
         raise rows.error(
             longest // inputs_a_row + 1,
-            f"it has {lengths[longest]} tokens, the model takes {max_tokens}; shorten it, or set max_length={max_tokens} to "
-            "cut longer rows",
+            f"it has {lengths[longest]} tokens, the model takes {max_tokens}{limits.why}; shorten it, or set "
+            f"max_length={max_tokens} to cut longer rows",
         )
     if min(lengths) == 0:
         raise rows.error(lengths.index(0) // inputs_a_row + 1, "it is empty, the model needs at least one token")

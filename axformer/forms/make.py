@@ -23,6 +23,7 @@ from axformer.forms.selfcheck import check_difference, check_numbers, self_check
 from axformer.forms.stock import stock
 from axformer.forms.zeroed import zeroed
 from axformer.intake.checkpoint import Checkpoint
+from axformer.model.compact import untouched
 from axformer.model.number_format import cast, computing_in
 from axformer.plan.elements import Dimensions
 from axformer.plan.plan import Plan
@@ -92,6 +93,32 @@ def make_forms(
             forms.append(_made(finished, kind, result, pythons[name], forms))
     if COMPACT in names and not any(isinstance(form, Form) for form in forms):
         raise ArtifactError("; ".join(form.reason for form in forms if isinstance(form, NotMade) and form.failed))
+    return forms
+
+
+def make_before(checkpoint: Checkpoint, names: Collection[str], samples: Samples) -> list[Form | NotMade]:
+    """The untouched model in ONNX, as :func:`make_forms` writes it where nothing was removed, so that a result can be compared
+    with what its runtime alone brings. It is loaded, and its files are gone.
+
+    Args:
+        names: the forms of the result; those that are not ONNX are left out.
+        samples: real inputs.
+    """
+    wanted = [name for name in (ONNX, ONNX_INT8) if name in names]
+    if not wanted:
+        return []
+    whole = untouched(checkpoint.model, checkpoint.architecture) or checkpoint.model
+    finished = Finished(checkpoint, Plan.full(checkpoint.dimensions), whole, samples)
+    forms: list[Form | NotMade] = []
+    with tempfile.TemporaryDirectory(prefix="axformer-before-") as scratch:
+        for name in wanted:
+            kind = KINDS[name]
+            directory = Path(scratch) / kind.directory
+            try:
+                _WRITERS[name](finished, Path(scratch))
+                forms.append(Form(name, kind.load(directory, str(whole.device)), kind.bytes_in(directory), None))
+            except (FormError, ArtifactError) as error:
+                forms.append(NotMade(name, str(error)))
     return forms
 
 

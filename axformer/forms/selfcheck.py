@@ -6,23 +6,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from axformer.data.batches import assemble
 from axformer.data.encoding import Encoded
 from axformer.errors import ArtifactError
 from axformer.forms.alone import outputs_of, texts_of
 from axformer.forms.fresh import Fresh, FreshPython
 from axformer.forms.kinds import Kind
-from axformer.model.number_format import name_of
+from axformer.intake.rebuilt import check_inputs
+from axformer.model.number_format import not_numbers
 
-ROWS = 32
-"""Number of model rows that both models compute; damage shows on any row."""
 ROUNDINGS = 32
 """Allowed difference in roundings of the largest logit, where that is more than the form's tolerance, as of 16-bit models. A
 different order of the same sums came to 7 on tiny models of every family. Whether the file has the right weights is checked in
 float32 (:mod:`axformer.forms.make`)."""
-TOKENS = 1024
-"""Largest number of tokens of all these rows, including padding, since the output of a language model has its whole vocabulary
-for each token."""
 
 
 def self_check(
@@ -63,27 +58,15 @@ def self_check(
     return found
 
 
-def check_inputs(encoded: Encoded, tokenizer: Any, device: str) -> dict[str, Tensor]:
-    """At most ``ROWS`` model rows that fit into ``TOKENS``, spread over the data; at least one, and just one if rows go through
-    the model one at a time."""
-    lengths = encoded.lengths
-    fitting = 1 if encoded.padding.alone else max(1, TOKENS // (max(lengths) * encoded.choices))
-    rows = list(range(0, len(lengths), -(-len(lengths) // min(ROWS, fitting))))
-    return assemble(encoded, rows, tokenizer, device).inputs
-
-
 def check_numbers(model: Any, tokenizer: Any, encoded: Encoded) -> None:
     """Refuse a model that fails at its own precision. Some models that were trained in another format overflow in float16.
 
     Raises:
         ArtifactError: its outputs for some real inputs are not numbers.
     """
-    for name, values in outputs_of(model, check_inputs(encoded, tokenizer, str(model.device))).items():
-        if name.endswith("logits") and values.isnan().any():
-            raise ArtifactError(
-                f"the model gives back {name} that are not numbers where it computes in {name_of(values.dtype)}; save the "
-                "checkpoint in float32 or bfloat16, and run the pass again"
-            )
+    reason = not_numbers(outputs_of(model, check_inputs(encoded, tokenizer, str(model.device))))
+    if reason is not None:
+        raise ArtifactError(reason)
 
 
 def _compare(what: str, expected: Tensor, found: Tensor | None, tolerance: float, real: Tensor | None) -> None:

@@ -156,7 +156,9 @@ def _encoded(read: Callable[..., Encoded], rows: Rows, checkpoint: Checkpoint, c
         raise ConfigError(f"knob max_length={config.max_length}: the model takes at most {max_tokens} tokens")
     try:
         with panics_as_errors():
-            encoded = read(rows, tokenizer, model.config, TokenLimits(config.max_length, max_tokens))
+            encoded = read(
+                rows, tokenizer, model.config, TokenLimits(config.max_length, max_tokens, _why(model.config))
+            )
     except LibraryPanicError as error:
         raise DataError(
             f"data file '{rows.source}': the checkpoint's tokenizer gives up on it ({first_line(error)}); save the checkpoint "
@@ -167,6 +169,11 @@ def _encoded(read: Callable[..., Encoded], rows: Rows, checkpoint: Checkpoint, c
     for name, size in (("input_ids", "vocab_size"), ("token_type_ids", "type_vocab_size")):
         _check_known(encoded.features.get(name, []), name, getattr(model.config, size, None))
     return encoded
+
+
+def _why(config: Any) -> str:
+    dynamic = "dynamic" in ((getattr(config, "rope_parameters", None) or {}).get("rope_type") or "")
+    return " (with rope type dynamic, the answer to a longer row depends on the rows before it)" if dynamic else ""
 
 
 def _batched(encoded: Encoded, checkpoint: Checkpoint, config: RunConfig) -> Samples:

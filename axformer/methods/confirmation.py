@@ -99,7 +99,7 @@ def measure_path(
     if config.within_points is None:
         return MeasuredPath(points, figures, kept_of([table[:, 0] for table in tables], config))
     kept, certificate = certify(
-        *(tables, checkpoint.task, config.within_points, [point.seq for point in points]),
+        *(tables, checkpoint.task, float(config.within_points), [point.seq for point in points]),
         _operations(checkpoint, points, sets[CONFIRMING]),
         doubt,
     )

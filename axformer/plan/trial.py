@@ -50,6 +50,8 @@ class Milliseconds(BaseModel):
 
     attention: tuple[float, ...]
     ffn: tuple[float, ...]
+    whole: float | None = None
+    """Of the whole model; null in traces of earlier versions."""
 
 
 class BlockLevels(BaseModel):

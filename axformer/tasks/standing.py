@@ -46,6 +46,19 @@ class LabelAgreement:
     """Whether being worse than guessing is reason enough to refuse a model. Tagging, span, multiple-choice and language models
     are not refused for that, since their data often fits them less well. The user is told, and only answers that contradict
     the labels stop the run."""
+    scheme: str | None = None
+    """Why the labels are in another scheme than the answers, in words; None if they are not."""
+
+    @property
+    def misread(self) -> str | None:
+        """Why the labels reliably do not mean what the model takes them for, in words; None if they do."""
+        if self.order is None:
+            return self.scheme
+        return (
+            f"the labels seem to count the classes in another order: the model's label2id says {order_in_words(self.names)}; "
+            f"the labels fit {order_in_words(self.names, self.order.classes)} (accuracy {self.order.accuracy:.4f}); give "
+            "labels by name, count them as the model does, or correct label2id and id2label in the checkpoint's config.json"
+        )
 
 
 @dataclass(frozen=True)

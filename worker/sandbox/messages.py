@@ -232,7 +232,10 @@ class Searched(Message):
 
     type: Literal["searched"] = "searched"
     note: Text | None
+    kept: int = Field(ge=0)
+    """The trial whose model is kept."""
     speed: PlanSpeed
+    """Of that model."""
 
 
 class Trained(Message):

@@ -136,7 +136,7 @@ def _export(lines: PipeEnd, order: JobOrder, around: Surroundings) -> None:
     _send(lines, _opened(run, run.notes, None))
     for _ in run.trials(_stored(lines), around, upto=order.upto):
         around.check_cancelled()
-    _send(lines, Searched(note=run.closing_note, speed=_speed(run, run.trace)))
+    _send(lines, _searched(run))
     _finish(lines, order, run, around)
 
 
@@ -228,7 +228,7 @@ def _search(lines: PipeEnd, run: PruningRun, stored: list[Trial], around: Surrou
         _send(lines, TrialMade(trial=trial, speed=_speed(run, run.trace) if is_changed else None))
         if around.turn.is_over():
             around.turn.wait()
-    _send(lines, Searched(note=run.closing_note, speed=_speed(run, run.trace)))
+    _send(lines, _searched(run))
 
 
 class _Steps:
@@ -246,6 +246,13 @@ class _Steps:
         if is_new or step.done == step.known or time.monotonic() - self._at >= _STEP_SECONDS:
             _send(self._lines, Working(step=step))
             self._sent, self._at = step, time.monotonic()
+
+
+def _searched(run: PruningRun) -> Searched:
+    """What the search came to: the model that is kept, which confirming rows may have chosen from the path."""
+    kept = next(point.seq for point in run.decisions.path if point.kept)
+    estimate = run.decisions.targets.estimate(run.plan)
+    return Searched(note=run.closing_note, kept=kept, speed=PlanSpeed(**asdict(estimate)))
 
 
 def _speed(run: PruningRun, trace: Sequence[Trial]) -> PlanSpeed:

@@ -210,7 +210,7 @@ def test_a_result_is_exported_without_its_checkpoint(tmp_path: Path, result: Pat
     for arguments, reason in (
         (("export", result, "--forms", "zeroed"), "axformer apply makes all"),
         (("export", result, "--forms", "tiny"), "'tiny' is not a form; there are stock, compact, zeroed"),
-        (("export", tmp_path / "nowhere"), "cannot be read"),
+        (("export", tmp_path / "nowhere"), "nowhere' does not exist; give the directory that axformer prune wrote"),
     ):
         refused = run(*arguments, "--data", data, "--output", tmp_path / "none")
         assert (refused.exit_code, reason in refused.stderr) == (2, True), refused.stderr
