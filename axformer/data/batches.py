@@ -72,7 +72,8 @@ class Samples:
     @cached_property
     def inputs(self) -> Tensor:
         """The number of each sample's input, from 0 in the order of the data; copies have the same. Shape (samples,)."""
-        return torch.tensor(self.encoded.inputs).unique(return_inverse=True)[1]
+        number = {first: place for place, first in enumerate(dict.fromkeys(self.encoded.inputs))}
+        return torch.tensor([number[first] for first in self.encoded.inputs])
 
     @cached_property
     def voters(self) -> Tensor:

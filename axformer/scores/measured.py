@@ -53,7 +53,7 @@ class Measured:
     def votes(self) -> np.ndarray:
         """The part of the table that tests take, which hold for independent rows: one row for each different input
         (:attr:`axformer.data.batches.Samples.voters`)."""
-        return self.table[self.samples.voters.numpy()]
+        return np.asarray(self.table[self.samples.voters.numpy()])
 
     @cached_property
     def drawn(self) -> dict[str, np.ndarray]:
