@@ -126,7 +126,7 @@ def test_data_that_a_worker_reads_is_not_refused(member, upload, problem, conten
         ("dev.csv", ROWS.replace(b"label", b"verdict"), "label"),
         ("dev.csv", b"text,label\nno end,\"", "dev.csv"),
         ("dev.csv", b"text,label\n", "no rows"),
-        ("dev.txt", ROWS, "'dev.txt' has no known ending"),
+        ("dev.txt", ROWS, "line 1 has one column, not two"),
         ("dev.tar.gz", packed(CHECKPOINT), "looks like a checkpoint: name it there"),
     ],
     ids=count(),
