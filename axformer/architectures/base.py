@@ -163,8 +163,6 @@ class Architecture:
     """Layers after which something other than attention mixes tokens, from a config; 0 if nothing does."""
     config_keys: tuple[str, ...] = ()
     """Keys of ``config.json`` that the family's code reads in addition to the fields of its config class."""
-    int8: bool = True
-    """Whether its projections are linear modules, which int8 quantization needs."""
     prepare: Callable[[Any], None] = _unchanged
     """Changes a whole model so that hard attention can be switched on and every layer is a separate module."""
     finish: Callable[[Any, Plan], None] = _unchanged

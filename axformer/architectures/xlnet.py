@@ -96,6 +96,5 @@ XLNET = Architecture(
     read_position=_read_position,
     returned=lambda hidden: (hidden, None),
     token_axis=0,
-    int8=False,
     prepare=lambda model: HardAttentionDropout.put_into(layer.rel_attn for layer in model.base_model.layer),
 )

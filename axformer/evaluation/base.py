@@ -38,11 +38,6 @@ class Evaluator(ABC):
 
     @property
     @abstractmethod
-    def precision(self) -> str:
-        """The arithmetic of the forward passes, for example ``float32``."""
-
-    @property
-    @abstractmethod
     def total(self) -> int:
         """The number of samples."""
 
