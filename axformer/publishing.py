@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,8 @@ class Decided:
     """The base model with its trained head, which is handed out too; None for a fine-tuned checkpoint."""
     doubts: Mapping[str, str] = field(default_factory=dict)
     """Why figures on some data do not hold for new rows, by the data's name in reports."""
+    notes: Sequence[str] = ()
+    """What was said before the run."""
     run: Run | None = None
     """The run as it was asked for; None where nobody asked in these words, as in a test."""
 
@@ -109,7 +111,7 @@ def publish(
 
     Raises:
         InputError: the directory is not empty.
-        ArtifactError: the compact form does not load in a fresh process, or its outputs differ.
+        ArtifactError: no form passed its check in a fresh process.
     """
     checkpoint, plan = decided.checkpoint, decided.decisions.plan
     names = {*usual_forms(plan, checkpoint.dimensions), *forms}
@@ -139,6 +141,7 @@ def publish(
             "refit": made.refitted,
             "certificate": certificate,
             "names": dict(decided.names),
+            "notes": list(decided.notes),
             "head": _handed_out(decided.headed, draft),
         }
         report = with_advice(report.model_copy(update=around))

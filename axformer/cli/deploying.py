@@ -59,7 +59,8 @@ def exit_if_missed(report: Mapping[str, Any], forms: Sequence[str] = ()) -> None
         Exit: the target was not reached, or by a model of no use, or a form is missing.
     """
     target = report.get("target")
-    missing = [form["name"] for form in report.get("forms") or () if not form["made"] and form["name"] in forms]
+    left_out = [form for form in report.get("forms") or () if not form["made"]]
+    missing = [form["name"] for form in left_out if form["name"] in forms or form.get("failed")]
     if missing or (target is not None and (not target["reached"] or target.get("usable") is False)):
         raise typer.Exit(EXIT_MISSED)
 
@@ -133,7 +134,8 @@ def show_result(console: Console, job: JobRead) -> None:
     """Print the result of a job, as far as it has one: what its report says, or the last line of each report of an analysis."""
     for finding in job.findings or ():
         console.print(Text.assemble((finding.report, "bold"), f": {finding.sentence}"), soft_wrap=True)
-        console.print(f"  {finding.command}", soft_wrap=True)
+        if finding.command:
+            console.print(f"  {finding.command}", soft_wrap=True)
     if job.report is None:
         return
     report = job.report.model_dump()
@@ -154,6 +156,7 @@ def show_loading(console: Console, report: Mapping[str, Any], directory: Path) -
     """
     made = [form["name"] for form in report["forms"] if form["made"]]
     lines = [f"{directory / KINDS[name].directory}/: {_loaded_by(name)}" for name in made]
+    lines += [f"not published: {form['reason']}" for form in report["forms"] if form.get("failed")]
     if made == [COMPACT]:
         lines.append(f"without this package: axformer export {directory} --data FILE --output DIR --forms onnx_int8")
     console.print("Load it:", *lines, sep="\n  ", soft_wrap=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from inspect import Signature, signature
+from itertools import chain, count
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,6 +19,7 @@ from axformer.data.columns import Columns
 from axformer.errors import ConfigError
 from axformer.forms.kinds import KINDS
 from axformer.wire.heads import FEWEST_LABELS, HEAD_TASKS, parse_head
+from axformer.wire.references import tidy
 from axformer.wire.run import Run, read_run
 
 CheckpointArgument = Annotated[
@@ -141,6 +143,17 @@ def state_of(output: Path) -> Path:
     """The directory for the state of trainings, beside the output."""
     whole = output.resolve()  # "." has no name of its own
     return whole.with_name(f".{whole.name}-training")
+
+
+def beside(checkpoint: str) -> Path:
+    """A directory for the result of a checkpoint that does not exist yet: beside it, or here for a model of the hub."""
+    path, on_hub, model = Path(checkpoint), *tidy(checkpoint).partition("hf://")[1:]
+    if on_hub:
+        path = Path(model.partition("@")[0].rpartition("/")[2])
+    elif not path.name or path.name == "..":
+        path = path.resolve()
+    names = chain([f"{path.name}-pruned"], (f"{path.name}-pruned-{number}" for number in count(2)))
+    return next(made for name in names if not (made := path.with_name(name)).exists())
 
 
 def finetune_of(texts: list[str] | None) -> dict[str, Any] | None:

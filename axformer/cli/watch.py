@@ -12,7 +12,7 @@ from axformer.cli.deploying import NOTHING, Required, exit_if_missed, exit_if_un
 from axformer.cli.display import display_for
 from axformer.cli.failing import failing
 from axformer.cli.options import RequireOption
-from axformer.cli.remote import JobArgument, JsonOption, notes, output, service
+from axformer.cli.remote import JobArgument, JsonOption, notes, output, service_for
 from axformer.cli.words import failure
 from axformer.client import Client, Job, ServiceError, Update
 from axformer.methods.progress import Progress
@@ -36,7 +36,7 @@ def watch(job: JobArgument, as_json: JsonOption = False, require: RequireOption 
     """
     with failing():
         required = Required.parse(require)
-    with service() as client:
+    with service_for(job) as (client, job):
         follow(client, job, as_json=as_json, required=required)
 
 

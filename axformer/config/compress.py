@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from axformer.config.common import About, Needs, Points, RunConfig
 from axformer.plan.elements import Dimensions
@@ -43,7 +43,7 @@ class CompressConfig(RunConfig):
     within_points: Points = 1.0
     """Keep the cheapest model that is certified to have lost less than this many points (hundredths) of its metric, with
     95 % confidence where the report says so. None keeps the model with the lowest loss on the confirming rows, or without
-    ``confirm`` the last one."""
+    ``confirm`` the last one. With a target, ``within_points`` and ``confirm`` are not used unless they are given."""
     budgets: tuple[float, ...] = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)
     """Shares of the encoder's cost, largest first. Each gives a model on the path. A ``target_speedup`` that the last one
     misses adds the one that reaches it, if the model can go there."""
@@ -59,6 +59,15 @@ class CompressConfig(RunConfig):
     table_rows: int = Field(default=128, ge=1)
     """Number of deciding rows for the level table, or of calibration rows if fewer decide. More rows make the table more
     reliable and take proportionally longer."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _a_target_needs_no_points(cls, knobs: Any) -> Any:
+        """A size or a speed that is named is not held back by points that nobody named."""
+        targets = ("target_size", "target_speedup")
+        if isinstance(knobs, Mapping) and any(knobs.get(name) is not None for name in targets):
+            return knobs if knobs.get("within_points") is not None else {"within_points": None, "confirm": 0.0, **knobs}
+        return knobs
 
     def calibrated(self) -> Self:
         config = super().calibrated()

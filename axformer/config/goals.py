@@ -19,9 +19,8 @@ from axformer.errors import ConfigError
 _BELOW = (0.99, 0.95, 0.9)
 """Budgets tried for a speed-up, as shares of the encoder's cost that would reach it if nothing lay outside the encoder. The
 first that reaches it ends the run; where much lies outside, as a vocabulary does, the method works out one more."""
-_MOST_POINTS = 100.0
-_MOST_TIMES = 1000.0
-"""Far beyond what any model can go to."""
+_MOST = 100.0
+"""No number of a goal reaches this: all points of a metric, and budgets of one in a hundred."""
 
 
 class GoalName(StrEnum):
@@ -115,7 +114,7 @@ class Goal:
         if self.name in (GoalName.SPEEDUP, GoalName.OPERATIONS):
             assert self.number is not None, "it was checked"
             budgets = (self.number**-0.5, *(share / self.number for share in _BELOW))
-            whole = {"budgets": tuple(round(budget, 4) for budget in budgets)}
+            whole = {"budgets": tuple(min(round(budget, 4), 0.9999) for budget in budgets)}
             # Every row decides: compression looks at no label, and nothing is chosen afterwards.
             cost = "latency" if self.name is GoalName.SPEEDUP else "operations"
             return whole | {"target_speedup": self.number, "within_points": None, "confirm": 0.0, "cost": cost}
@@ -145,9 +144,9 @@ def parse_goal(text: str) -> Goal:
     except ValueError:
         raise ConfigError(f"goal '{text}' needs a number: {about.number}; write for example {written(name)}") from None
     is_times = name in (GoalName.SPEEDUP, GoalName.OPERATIONS)
-    least, most = (1.0, _MOST_TIMES) if is_times else (0.0, _MOST_POINTS)
-    if not least < number < most:
-        raise ConfigError(f"goal '{text}': {about.number} must lie above {least:g} and below {most:g}")
+    least = 1.0 if is_times else 0.0
+    if not least < number < _MOST:
+        raise ConfigError(f"goal '{text}': {about.number} must lie above {least:g} and below {_MOST:g}")
     return Goal(name, number)
 
 

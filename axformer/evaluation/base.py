@@ -29,17 +29,15 @@ class Part:
 class Evaluator(ABC):
     """Measures the loss of each validation sample under a plan. Used as a context manager; caches are kept for the next use."""
 
+    samples: Samples
+    """The data."""
+
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         """Release what is needed only inside the context: nothing, unless an evaluator says otherwise."""
         return
-
-    @property
-    @abstractmethod
-    def total(self) -> int:
-        """The number of samples."""
 
     @abstractmethod
     def parts(self, plan: Plan) -> Iterator[Part]:

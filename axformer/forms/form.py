@@ -42,6 +42,8 @@ class NotMade:
     name: str
     reason: str
     """The reason for users, for example ``hard attention in layers 3 and 4 has no place in stock transformers``."""
+    failed: bool = False
+    """Whether it was made and failed its check; otherwise this model has no such form."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,6 @@ class Written:
     """The forms of a result."""
 
     forms: Sequence[Form | NotMade]
-    """Of the finished model, including the compact one."""
+    """Of the finished model; at least one of them is made."""
     before: Sequence[Form | NotMade] = ()
     """Of the untouched model, for comparison; their files are gone."""

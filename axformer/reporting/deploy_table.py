@@ -12,7 +12,7 @@ from axformer.reporting.standing import UNJUDGED, judgement_of
 from axformer.reporting.table import UNKNOWN, Table, number
 from axformer.scores.paired_tests import ALPHA
 from axformer.wire.metrics import LOWER_IS_BETTER, first_metric
-from axformer.wire.report import Advice, Judged
+from axformer.wire.report import Deployment, JudgedRows
 from axformer.wire.verdicts import Judgement, Standing
 
 BEFORE = "base"
@@ -115,7 +115,7 @@ class Deployables:
     """The metric that is shown: the task's first one."""
     data: str
     """The rows that it was measured on, for people."""
-    judged: Judged
+    judged: JudgedRows
     """What a form is judged by."""
     rows: Sequence[Deployable]
 
@@ -140,8 +140,8 @@ class Deployables:
 
     @property
     def pruned(self) -> Deployable:
-        """The finished model in PyTorch."""
-        return next(row for row in self.rows[1:] if row.name == "compact")
+        """The finished model in PyTorch; where that failed its check, in another form."""
+        return next((row for row in self.rows[1:] if row.name == "compact"), self.rows[-1])
 
     @property
     def before_and_after(self) -> str:
@@ -160,18 +160,18 @@ class Deployables:
         """Which form to deploy, and whether the machine was too busy to trust milliseconds."""
         return f"{self._advice} {self._busy}".rstrip()
 
-    def advice(self) -> Advice:
+    def advice(self) -> Deployment:
         """The same as data, for programs."""
         best = self.best
         if best is None:
-            return Advice(form=None, sentence=self._advice)
+            return Deployment(form=None, sentence=self._advice)
         assert best.times is not None, "it is faster"
         low, high = best.times_interval or (best.times, best.times)
         change = (
             None if best.change is None or best.interval is None else (best.interval[0], best.change, best.interval[1])
         )
         own = self.same_before(best)
-        return Advice(
+        return Deployment(
             form=best.name,
             of_untouched=best.of_untouched,
             directory=best.directory,
@@ -311,7 +311,7 @@ def deployables(report: Mapping[str, Any]) -> Deployables | None:
     before = [form for form in report.get("before_forms") or () if form["made"]]
     every = (base, *before, *forms)
     given = report.get("judged")
-    judged = _judged_before(report, every) if given is None else Judged.model_validate(given)
+    judged = _judged_before(report, every) if given is None else JudgedRows.model_validate(given)
     data = judged.data or ("test" if all(form.get("test") for form in every) else "validation")
     metric = first_metric(base.get(data) or forms[0].get(data) or {})
     is_whole = is_untouched(report)
@@ -334,16 +334,18 @@ def is_untouched(report: Mapping[str, Any]) -> bool:
     return known and not any(counts) and report.get("finetune") is None
 
 
-def _judged_before(report: Mapping[str, Any], forms: Iterable[Mapping[str, Any]]) -> Judged:
+def _judged_before(report: Mapping[str, Any], forms: Iterable[Mapping[str, Any]]) -> JudgedRows:
     """What forms are judged by in a report of an earlier version: their intervals alone."""
     has_test = all(form.get("test") for form in forms)
     certificate, target = report.get("certificate"), report.get("target")
     points = _POINTS if target is None else _POINTS_OF_A_WISH
     allowed = points if certificate is None else certificate["points"]
-    return Judged(data="test" if has_test else None, rows=0, points=allowed)
+    return JudgedRows(data="test" if has_test else None, rows=0, points=allowed)
 
 
-def _deployable(form: Mapping[str, Any], base: Mapping[str, Any], metric: str, data: str, judged: Judged) -> Deployable:
+def _deployable(
+    form: Mapping[str, Any], base: Mapping[str, Any], metric: str, data: str, judged: JudgedRows
+) -> Deployable:
     one, many, before = own_speed(form, 1), own_speed(form, MANY), own_speed(base, 1)
     value, reference = ((side.get(data) or {}).get(metric) for side in (form, base))
     cost = form.get("cost") or (form.get("test_change") if data == "test" else None)
@@ -372,7 +374,7 @@ def _deployable(form: Mapping[str, Any], base: Mapping[str, Any], metric: str, d
 
 
 def _judgement(
-    form: Mapping[str, Any], with_cost: Mapping[str, Any], base: Mapping[str, Any], metric: str, judged: Judged
+    form: Mapping[str, Any], with_cost: Mapping[str, Any], base: Mapping[str, Any], metric: str, judged: JudgedRows
 ) -> Judgement:
     """What the report says, which took a while to work out; else worked out."""
     if form["name"] == base["name"]:

@@ -22,7 +22,7 @@ from axformer.scores.task_tests import PairedTest
 from axformer.tasks.base import Task
 from axformer.tasks.guess import Guess
 from axformer.wire.data_summary import DataSummary
-from axformer.wire.report import FormReport, Judged, SpeedCell
+from axformer.wire.report import FormReport, JudgedRows, SpeedCell
 
 
 @dataclass(frozen=True)
@@ -54,14 +54,14 @@ class MeasuredForm:
 class JudgedBy:
     """What forms are judged by, and the test of a certificate."""
 
-    judged: Judged
+    judged: JudgedRows
     names: Sequence[str] = ()
     """The model's classes by index; empty where answers are no classes."""
     test: PairedTest | None = None
     """The paired test on the confirming rows; None without a certificate."""
 
 
-NOBODY = JudgedBy(Judged(data=None, rows=0, points=0.0))
+NOBODY = JudgedBy(JudgedRows(data=None, rows=0, points=0.0))
 """Nobody judges, as in a bench."""
 
 
@@ -94,7 +94,7 @@ def measure_forms(
     Args:
         checkpoint: the untouched model.
         model: the model in memory that the forms were made from.
-        written: the forms, including the compact one, and those of the untouched model.
+        written: the forms, at least one of them made, and those of the untouched model.
         sets: the data sets by their names in the report, the validation data among them.
         base: the untouched model on all of them.
         compact: the model in memory on all but the validation data.
@@ -121,15 +121,19 @@ def measure_forms(
         agreement = agreements[form.name]
         known = {"validation": agreement.measured} | (dict(compact) if form.name == COMPACT else {})
         measured[form.name] = MeasuredForm(form, speed, task, sets, known, agreement.difference)
+    in_its_place = Form(COMPACT, model, 0, None)  # where the compact form failed its check
+    compact_one = measured.get(COMPACT) or MeasuredForm(
+        in_its_place, [], task, sets, {"validation": in_memory, **compact}
+    )
     own = [MeasuredForm(form, speed, task, sets, {}) for form, speed in zip(before, cells, strict=False)]
     return FormsMeasured(
         in_memory,
-        form_report(first, first, measured[COMPACT], by),
+        form_report(first, first, compact_one, by),
         [untouched_report(one, first, by) for one in own],
         [
-            FormReport(name=form.name, made=False, reason=form.reason)
+            FormReport(name=form.name, made=False, reason=form.reason, failed=form.failed)
             if isinstance(form, NotMade)
-            else form_report(measured[form.name], first, measured[COMPACT], by)
+            else form_report(measured[form.name], first, compact_one, by)
             for form in written.forms
         ],
         None if twin is None else cells[-1][0],
@@ -142,7 +146,7 @@ def _compared(
     """The model in memory, and how each form agrees with it; for float32, the comparisons made with the forms are reused."""
     checked = {form.name: form.checked for form in made if form.checked is not None}
     if checkpoint.dtype is torch.float32 and len(checked) == len(made):
-        return checked[COMPACT].expected, {name: check.agreement for name, check in checked.items()}
+        return next(iter(checked.values())).expected, {name: check.agreement for name, check in checked.items()}
     return compare_outputs(model, {form.name: form.model for form in made}, checkpoint.task, samples)
 
 
@@ -164,7 +168,7 @@ def _judgement(one: MeasuredForm, base: MeasuredForm, by: JudgedBy) -> dict[str,
         by.judged.data: measured.figures,
         "cost": None if one is base else cost_of(before, measured, by.names),
         "classes_answered": classes_answered(measured),
-        "p_value": None if by.test is None or confirming is None else by.test.p_value(confirming.table),
+        "p_value": None if by.test is None or confirming is None else by.test.p_value(confirming.votes),
     }
 
 

@@ -25,10 +25,11 @@ from axformer.reporting.form_reports import FormsMeasured, JudgedBy, measure_for
 from axformer.reporting.look import doubt_about
 from axformer.reporting.speed import QUICK
 from axformer.scores.measured import Measured, Sets, as_report, compare, measure, measure_sets
-from axformer.scores.task_tests import paired_test
+from axformer.scores.task_tests import is_share_right, paired_test
+from axformer.tasks.base import Task
 from axformer.wire.data_summary import DataSummary
 from axformer.wire.metrics import first_metric
-from axformer.wire.report import Comparison, Judged, Measures, PathPoint, Report, Work
+from axformer.wire.report import Comparison, JudgedRows, Measures, PathPoint, Report, Work
 from axformer.wire.verdicts import Certificate, TargetOutcome
 
 USUAL_POINTS_OF_A_WISH = 5.0
@@ -89,7 +90,7 @@ def make_report(
     Args:
         decisions: the trials of the run, and what follows from them.
         small: the compact model in memory, in the number format it is saved in; all forms are compared with it.
-        written: its forms, including the compact one.
+        written: its forms, at least one of them made.
         others: the confirming part of the validation data and the held-out data, by these names.
         both: both models on the data.
         at_most: the points that a form may cost to be advised; None for what goes with the knobs.
@@ -102,7 +103,9 @@ def make_report(
     sets = {"validation": validation, **others}
     summaries = {name: _summary(data, checkpoint, both.doubts.get(name)) for name, data in sets.items()}
     metric = first_metric(both.base["validation"].figures)
-    judged = _judged(decisions, config, summaries, metric, at_most)
+    judged = _judged(checkpoint.task, decisions, config, summaries, metric, at_most)
+    if judged.data is not None:
+        judged = judged.model_copy(update={"rows": _voters(sets, judged.data)})
     with computing_in(base, checkpoint.dtype):
         found = measure_forms(
             *(checkpoint, small, written, sets, both.base, both.small),
@@ -112,8 +115,9 @@ def make_report(
     latency = _latency(found)
     of_small = {"validation": found.in_memory, **both.small}
     of_base = _measures(base, both.base, checkpoint.bytes, targets, targets.full, latency.before)
-    size = next(form.bytes for form in written.forms if isinstance(form, Form) and form.name == COMPACT)
-    of_pruned = _measures(small, of_small, size, targets, plan, latency.after)
+    size = min(written.forms, key=lambda form: (not isinstance(form, Form), form.name != COMPACT))
+    assert isinstance(size, Form), "without any form there is no report"
+    of_pruned = _measures(small, of_small, size.bytes, targets, plan, latency.after)
     comparison = _comparisons(sets, both.base, of_small)
     hard = [index for index, layer in enumerate(plan.layers) if layer.hard_attention is not None]
     return Report(
@@ -184,28 +188,42 @@ def _summary(data: DataSet | None, checkpoint: Checkpoint, doubt: str | None) ->
 
 
 def _judged(
-    decisions: Decisions, config: RunConfig, data: Mapping[str, DataSummary | None], metric: str, at_most: float | None
-) -> Judged:
+    task: Task,
+    decisions: Decisions,
+    config: RunConfig,
+    data: Mapping[str, DataSummary | None],
+    metric: str,
+    at_most: float | None,
+) -> JudgedRows:
     """What forms are judged by: the least biased rows against whose labels nothing speaks."""
     order = ("test", "confirming", *(() if config.about.uses_labels else ("validation",)))
     name = next((one for one in order if (found := data.get(one)) is not None and found.doubt is None), None)
     summary = None if name is None else data[name]
     certificate = decisions.certificate
     usual = USUAL_POINTS_OF_A_WISH if decisions.targets.is_wished or config.expects_cost else USUAL_POINTS
-    return Judged(
+    return JudgedRows(
         data=name,
         rows=0 if summary is None else summary.rows,
+        is_share=is_share_right(task.name),
         points=certificate.points if certificate is not None and at_most is None else at_most or usual,
         guess=None if summary is None or summary.guess is None else summary.guess.get(metric),
         is_certified=certificate is not None,
     )
 
 
-def _judged_by(judged: Judged, checkpoint: Checkpoint, both: BothMeasured, certificate: Certificate | None) -> JudgedBy:
+def _voters(sets: Sets, name: str) -> int:
+    data = sets[name]
+    assert data is not None, "it was measured"
+    return int(data.samples.voters.sum())
+
+
+def _judged_by(
+    judged: JudgedRows, checkpoint: Checkpoint, both: BothMeasured, certificate: Certificate | None
+) -> JudgedBy:
     names = ClassNames.of(checkpoint.model.config).names
     if certificate is None or both.doubts.get("confirming") is not None:
         return JudgedBy(judged, names)
-    return JudgedBy(judged, names, paired_test(both.base["confirming"].table, checkpoint.task, certificate.points))
+    return JudgedBy(judged, names, paired_test(both.base["confirming"].votes, checkpoint.task, certificate.points))
 
 
 @dataclass(frozen=True)
@@ -223,7 +241,7 @@ class _Latency:
 def _latency(found: FormsMeasured) -> _Latency:
     """The headline, from the cells that were measured in turns."""
     before = found.base.speed[0]
-    after = next(form for form in found.forms if form.name == COMPACT).speed[0]
+    after = min(found.forms, key=lambda form: (not form.made, form.name != COMPACT)).speed[0]
     setting = {"batch": before.batch, "tokens": round(before.tokens), "repeats": before.repeats}
     between = found.one_position
     return _Latency(setting, before.p50_ms, None if between is None else between.p50_ms, after.p50_ms)

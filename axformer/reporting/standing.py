@@ -9,7 +9,7 @@ from typing import Any
 from axformer.scores.paired_tests import ALPHA, FEWEST_ROWS, exact_p_value
 from axformer.scores.planning import POINT, fewest_rows, rows_needed
 from axformer.wire.metrics import LOWER_IS_BETTER
-from axformer.wire.report import Judged
+from axformer.wire.report import JudgedRows
 from axformer.wire.verdicts import Judgement, Standing
 
 _ROUNDING = 1e-9
@@ -19,7 +19,7 @@ _ROUNDING = 1e-9
 UNJUDGED = Judgement(standing=Standing.UNKNOWN)
 
 
-def judgement_of(form: Mapping[str, Any], base: Mapping[str, Any], metric: str, judged: Judged) -> Judgement:
+def judgement_of(form: Mapping[str, Any], base: Mapping[str, Any], metric: str, judged: JudgedRows) -> Judgement:
     """Judge a form.
 
     Args:
@@ -41,7 +41,7 @@ def judgement_of(form: Mapping[str, Any], base: Mapping[str, Any], metric: str, 
 
 
 def _by_change(
-    form: Mapping[str, Any], cost: Mapping[str, Any], metric: str, before: float, judged: Judged
+    form: Mapping[str, Any], cost: Mapping[str, Any], metric: str, before: float, judged: JudgedRows
 ) -> Judgement:
     is_loss = metric in LOWER_IS_BETTER
     limit = judged.points * POINT * (before if is_loss else 1.0)
@@ -52,19 +52,12 @@ def _by_change(
     p_value = form.get("p_value")
     if p_value is not None and p_value <= ALPHA:
         return Judgement(standing=Standing.SHOWN, is_certified=True)
-    answers = _answers(cost, difference["value"], judged.rows)
+    test = cost.get("mcnemar") if judged.is_share else None
+    answers = None if test is None else (test["gained"], test["lost"])
     is_wide = falls[0] < falls[1]
     if falls[1] <= limit + _ROUNDING and (_has_enough_rows(answers, judged.rows, limit) if judged.rows else is_wide):
         return Judgement(standing=Standing.SHOWN)
     return Judgement(standing=Standing.NOT_SHOWN, more_rows=_more_rows(answers, judged))
-
-
-def _answers(cost: Mapping[str, Any], change: float, rows: int) -> tuple[int, int] | None:
-    """The answers gained and lost where the metric is the share of right ones; None where it is another."""
-    test = cost.get("mcnemar")
-    if test is None or rows == 0 or abs(change - (test["gained"] - test["lost"]) / rows) > _ROUNDING:
-        return None
-    return test["gained"], test["lost"]
 
 
 def _has_enough_rows(answers: tuple[int, int] | None, rows: int, limit: float) -> bool:
@@ -75,7 +68,7 @@ def _has_enough_rows(answers: tuple[int, int] | None, rows: int, limit: float) -
     return limit > 0 and exact_p_value(*answers, rows, limit) <= ALPHA
 
 
-def _more_rows(answers: tuple[int, int] | None, judged: Judged) -> int | None:
+def _more_rows(answers: tuple[int, int] | None, judged: JudgedRows) -> int | None:
     if answers is None:
         return None
     gained, lost = answers

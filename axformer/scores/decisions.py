@@ -28,7 +28,8 @@ def cost_of(before: Measured, after: Measured, names: Sequence[str]) -> Comparis
     first, second = decisions_of(before), decisions_of(after)
     if first is None or second is None:
         return compare(before, after)
-    changed = sum(one != other for one, other in zip(first, second, strict=True))
+    votes = before.samples.voters.tolist()
+    changed = sum(one != other for one, other, votes_here in zip(first, second, votes, strict=True) if votes_here)
     return compare(before, after).model_copy(
         update={"changed": changed, "classes": _class_changes(before, first, second, names)}
     )
@@ -62,10 +63,13 @@ def _class_changes(
     if isinstance(task, TokenClassification):
         expected = np.array([tag for row in labels for tag in row if tag != UNLABELLED], dtype=int)
         first, second = (np.array(list(chain.from_iterable(one)), dtype=int) for one in (before, after))
+        votes = np.repeat(measured.samples.voters.numpy(), [len(row) for row in before])
     elif isinstance(task, Classification | BinaryClassification):
         expected, first, second = (np.array(one, dtype=int) for one in (labels, before, after))
+        votes = measured.samples.voters.numpy()
     else:
         return []
+    expected, first, second = expected[votes], first[votes], second[votes]
     found = []
     present = np.unique(expected)
     for index in present:

@@ -102,6 +102,8 @@ class ProgressRead(Schema):
     """Multiplications and additions that one forward pass over the validation data takes now, counted from shapes."""
     estimated_speedup: float | None = None
     """Operations of the untouched model divided by those."""
+    kept: int | None = None
+    """The trial whose model is kept, once that is decided; the figures here are then of that model."""
     step: Step | None = None
     """What is done between two trials or after the last one, where that takes long."""
 

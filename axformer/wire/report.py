@@ -55,7 +55,7 @@ class Difference(Schema):
 
 
 class McNemarTest(Schema):
-    """The samples whose answers became right or wrong, and McNemar's exact test on them."""
+    """The samples whose answers became right or wrong, copies of an input counted once, and McNemar's exact two-sided test."""
 
     gained: int
     """Wrong before, right after."""
@@ -84,7 +84,7 @@ class Comparison(Schema):
     mcnemar: McNemarTest | None
     """Null if the task has no right and wrong, like a regression."""
     changed: int | None = None
-    """Samples whose answer is another one, right or wrong; null where answers are numbers or texts, and in reports of earlier
+    """Inputs whose answer is another one, right or wrong; null where answers are numbers or texts, and in reports of earlier
     versions."""
     classes: list["ClassChange"] = Field(default=[])
     """What became of each class that the labels hold, the one that lost most first; empty where answers are no classes."""
@@ -125,6 +125,8 @@ class FormReport(Schema):
     made: bool
     reason: str | None = None
     """Why it was not made; null if it was."""
+    failed: bool = False
+    """Whether it was written and failed its check, of which `reason` has the figure; false where the model has no such form."""
     directory: str | None = None
     """Its directory in the result; null for the untouched model."""
     bytes: int | None = None
@@ -165,14 +167,16 @@ class FormReport(Schema):
     """One input and 32 at a time, of the validation data's own lengths; of a bench more batches and lengths."""
 
 
-class Judged(Schema):
+class JudgedRows(Schema):
     """What a form is judged by before it is advised."""
 
     data: Literal["test", "confirming", "validation"] | None
     """The rows: held-out data, else those that confirmed, else, with a method that looks at no label, the validation data; null
     if there are none whose labels did not decide."""
     rows: int
-    """How many there are."""
+    """How many different inputs there are."""
+    is_share: bool = False
+    """Whether the first metric is the share of right answers, so that the exact test applies."""
     points: float
     """How many points (hundredths) of the first metric a form may cost: those of the certificate, or `at_most`. Percent of a
     metric that is no share."""
@@ -182,7 +186,7 @@ class Judged(Schema):
     """Whether the run chose its model by a certificate, so that a form needs one of its own."""
 
 
-class Advice(Schema):
+class Deployment(Schema):
     """Which form to deploy."""
 
     form: str | None
@@ -321,6 +325,8 @@ class Report(Schema):
     names: dict[str, str] = Field(default={})
     """The inputs' names for people, by `checkpoint`, `validation`, `test`, `calibrate` and `train`: a reference to a hub as it
     was given, of other places the last part; empty in reports of earlier versions."""
+    notes: list[str] = Field(default=[])
+    """What was said of the inputs and of this machine before the run; empty in reports of earlier versions."""
     dtype: str = "float32"
     """The number format of the checkpoint, which the result has too. Both were measured in it; the pass decided in float32, so
     losses of `path` and of the trace may differ a little from those of `base` and `pruned`."""
@@ -373,9 +379,9 @@ class Report(Schema):
     before_forms: list[FormReport] = Field(default=[])
     """The untouched model in ONNX, measured like the forms, where the result has such forms and differs from it. They are not
     in the result; `axformer apply RESULT CHECKPOINT --upto 0` writes them."""
-    judged: Judged | None = None
+    judged: JudgedRows | None = None
     """Null in reports of earlier versions alone."""
-    advice: Advice | None = None
+    advice: Deployment | None = None
     """Null in reports of earlier versions alone."""
     forms: list[FormReport]
     """The forms in which the finished model can be deployed, and those not made."""

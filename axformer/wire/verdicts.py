@@ -85,7 +85,7 @@ class Certificate(Schema):
     level: float
     """Confidence: at most 1 minus this share of data sets certify a model that fell further."""
     rows: int
-    """Number of confirming rows."""
+    """Number of confirming rows; copies of an input are counted once."""
     metric: str
     """The metric that is certified."""
     test: Literal["exact", "betting", "bca_bootstrap"]

@@ -95,8 +95,9 @@ class _Run:
         """Those of the knobs, and then the one that reaches the speed asked for if it is smaller and the model can go there."""
         config: CompressConfig = self._ground.config
         given = config.budgets
-        if config.target_speedup is None or not config.may_go_further:
+        if config.target_speedup is None:
             return given
+        given = tuple(budget for budget in given if budget > self._least_share())
         share = self._share_for(config.target_speedup)
         reaching = floor(share / SHARE_STEP) * SHARE_STEP
         return (*given, reaching) if self._least_share() < reaching < given[-1] else given
@@ -126,7 +127,8 @@ class _Run:
 
     def _check_budgets(self) -> None:
         """Refuse a budget that no plan keeps, before the level table is measured."""
-        least, left = self._ground.config.budgets[-1], self._least_share()
+        config, left = self._ground.config, self._least_share()
+        least = config.budgets[0 if config.target_speedup is not None else -1]  # a target goes as far as it can
         if least <= left:
             raise ConfigError(
                 f"knob budgets: {least:g} is less than this model can go to; without any head or neuron its layers still take "

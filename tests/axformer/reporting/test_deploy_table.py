@@ -48,7 +48,7 @@ def interval_of(lost: int, gained: int, rows: int) -> tuple[float, float]:
 
 
 def report(*forms: dict[str, Any], points: float = 1.0, rows: int = ROWS, **more: Any) -> dict[str, Any]:
-    judged = {"data": "test", "rows": rows, "points": points, "guess": 0.5}
+    judged = {"data": "test", "rows": rows, "points": points, "guess": 0.5, "is_share": True}
     parts = {"base_form": form("base", 1.0, rows=rows), "forms": list(forms), "judged": judged, "removed": ["L0.ffn"]}
     return parts | more
 
@@ -234,7 +234,7 @@ def test_without_rows_that_did_not_decide_nothing_is_shown() -> None:
 
 def test_a_metric_that_is_no_share_is_judged_in_percent_and_less_of_it_is_better() -> None:
     content = report(form("compact", 2.0), form("onnx", 3.0), points=5.0)
-    content["judged"]["guess"] = None
+    content["judged"] |= {"guess": None, "is_share": False}
     for one, value in zip((content["base_form"], *content["forms"]), (12.0, 11.0, 13.0), strict=True):
         one["test"] = {"loss": 2.0, "perplexity": value}
         one["cost"] = {"differences": {"perplexity": {"value": value - 12, "interval": [value - 12.1, value - 11.9]}}}

@@ -16,10 +16,10 @@ from axformer.forms.form import Form, NotMade, Written
 from axformer.forms.fresh import FreshPython, program_of
 from axformer.forms.kinds import BASE, COMPACT, KINDS, ONNX, ZEROED
 from axformer.forms.memory import peak_bytes
-from axformer.forms.selfcheck import check_inputs
 from axformer.forms.stock import load as load_whole
 from axformer.intake.checkpoint import load_checkpoint
 from axformer.intake.dataset import prepare
+from axformer.intake.rebuilt import check_inputs
 from axformer.methods.decisions import Decisions
 from axformer.methods.targets import Targets
 from axformer.model.operations import Operations
