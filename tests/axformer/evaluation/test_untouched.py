@@ -14,7 +14,6 @@ from tests.family_cases import Case, checkpoint_of, data_of
 
 RUNS = {
     "paper": {},
-    "int8": {"evaluate_in": "int8"},
     "confirmed": {"confirm": 0.3},
     "trade": {"tolerance": 0.5, "confirm": 0.3, "within_points": 3},
 }

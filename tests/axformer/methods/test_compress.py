@@ -339,7 +339,6 @@ def test_a_damaged_repair_is_refused(tmp_path: Path) -> None:
             {"method": "compress", "tolerance": 0.1},
             "knob 'tolerance' is of method=axformer, not of method=compress",
         ),
-        ("smallest", {"evaluate_in": "int8"}, "evaluate_in=int8: compression measures in float32"),
         (
             "robust",
             {"method": "compress"},

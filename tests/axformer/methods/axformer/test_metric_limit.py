@@ -85,12 +85,11 @@ def test_a_limit_that_nothing_reaches_changes_nothing(task: str) -> None:
     assert timeless(list(with_limit.trials())) == timeless(list(without.trials()))
 
 
-@pytest.mark.parametrize("more", [{}, {"evaluate_in": "int8"}], ids=str)
-def test_resumed_equals_undisturbed(more: dict[str, object]) -> None:
-    whole = list(run_of("classification", within_points=3, **more).trials())
+def test_resumed_equals_undisturbed() -> None:
+    whole = list(run_of("classification", within_points=3).trials())
     first = next(trial.seq for trial in whole if trial.phase is Phase.TRADE)
     for cut in (1, first, first + 3, (first + len(whole)) // 2, len(whole) - 1):
-        assert timeless(list(run_of("classification", within_points=3, **more).trials(whole[:cut]))) == timeless(whole)
+        assert timeless(list(run_of("classification", within_points=3).trials(whole[:cut]))) == timeless(whole)
 
 
 @pytest.mark.parametrize("threads", [1, 2])

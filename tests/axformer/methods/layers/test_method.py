@@ -145,7 +145,6 @@ def test_the_threshold_says_how_many_layers_go() -> None:
         ({"strategy": "even_alternate", "drop": 2}, "2 layers cannot be dropped"),
         ({"strategy": "explicit", "layers": [0, 9]}, "layer 9 cannot be dropped"),
         ({"strategy": "explicit", "layers": [0, 1, 2]}, "all 3 layers of the model are named"),
-        ({"evaluate_in": "int8"}, "layer dropping measures in float32"),
     ],
 )
 def test_wrong_knobs_are_named(knobs: dict[str, object], message: str) -> None:
