@@ -13,7 +13,7 @@ from axformer.errors import ConfigError, PlanError
 from axformer.forms.form import Form, NotMade
 from axformer.forms.make import Finished, make_forms, usual_forms
 from axformer.intake.checkpoint import Checkpoint, load_checkpoint
-from axformer.intake.dataset import DataSet, prepare, prepare_calibration
+from axformer.intake.dataset import DataSet, drawn_to_calibrate, prepare, prepare_calibration
 from axformer.methods.base import made_by
 from axformer.model.compact import compact
 from axformer.model.number_format import cast
@@ -83,7 +83,7 @@ def apply_plan(
         ConfigError: ``calibrate`` is given, but the model is not refitted; or a new head is not trained.
         PlanError: the plan was made from other weights, or does not fit the model or the point on the path.
         InputError: something else does not fit.
-        ArtifactError: the compact form does not load in a fresh process, or its outputs differ.
+        ArtifactError: no form passed its check in a fresh process.
     """
     rows = read_rows(data.path, data.columns)
     settings = _settings(file, lessons, head)
@@ -164,10 +164,12 @@ def _refitted(file: PlanFile, checkpoint: Checkpoint, checking: DataSet, calibra
         if calibrate is not None:
             raise ConfigError(_NOTHING_TO_FIT)
         return None
-    data = checking
-    if calibrate is not None:
+    config = reading_config(file.config)
+    if calibrate is None:
+        data = drawn_to_calibrate(checking, checkpoint, config)
+    else:
         rows = read_rows(calibrate.path, calibrate.columns.without_answers())
-        data = prepare_calibration(checking, rows, checkpoint, reading_config(file.config))
+        data = prepare_calibration(checking, rows, checkpoint, config)
     method = made_by(config_class(file.config))
     return method.fits(model, architecture, data.samples).of(file.plan) or None
 

@@ -1,11 +1,12 @@
 """Opens the inputs of a pass: loads a checkpoint and its data, checks that they fit together, and writes notes for the user."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import torch
 
 from axformer.config import RunConfig
+from axformer.config.common import BY_ROWS
 from axformer.data.columns import ANSWERS, Columns, DataSource
 from axformer.data.encoding import Encoded
 from axformer.data.reading import read_rows
@@ -15,12 +16,13 @@ from axformer.errors import ConfigError, DataError
 from axformer.intake.checkpoint import Checkpoint, load_checkpoint
 from axformer.intake.dataset import DataSet, encode_like, prepare, prepare_calibration, prepare_inputs, prepare_like
 from axformer.intake.likeness import figures_of, unlike
-from axformer.intake.parts import split_off
+from axformer.intake.parts import FEW_INPUTS, SHARE, split_off
 from axformer.new_head import Headed, loaded_again, train_head
 from axformer.repair.freezing import check_freezes
 from axformer.repair.refit import can_refit
 from axformer.repair.teacher import for_teacher
 from axformer.repair.training import Training, check_trainable
+from axformer.scores.planning import POINT, USUAL_RATE, smallest_margin
 from axformer.scores.task_tests import too_few_rows
 from axformer.surroundings import Surroundings
 from axformer.tasks.causal_lm import CausalLanguageModelling
@@ -161,6 +163,19 @@ def _encoded(
     return for_teacher(inputs, checkpoint.tokenizer)
 
 
+def by_rows(config: RunConfig, confirming: DataSet | None) -> tuple[RunConfig, list[str]]:
+    """The knobs with the points that the confirming rows are likely to certify, where they are to decide that, and a note."""
+    if config.within_points != BY_ROWS or confirming is None:
+        return config, []
+    rows = int(confirming.samples.voters.sum())
+    points = round(smallest_margin(rows, USUAL_RATE, USUAL_RATE) / POINT, 1)
+    note = (
+        f"no points were named: {rows:,} confirming rows are likely to certify {points:g}, so that many may be lost; more rows "
+        "certify fewer"
+    )
+    return config.model_copy(update={"within_points": points}), [note]
+
+
 def check_fits(config: RunConfig, checkpoint: Checkpoint, repair: Training | None) -> None:
     """Check that a run with these knobs and this repair is possible.
 
@@ -205,13 +220,31 @@ def notes_on(
     if repair is not None:
         encoded["train"] = repair.encoded
     return [
+        *checkpoint.notes,
+        *_on_inputs(given["validation"], confirming),
         *_on_data(encoded, config),
         *_on_calibration(checkpoint, given),
         *(_on_fit(checkpoint, fitted) if config.needs.fitting else []),
-        *_on_padding(checkpoint),
+        *_on_padding(checkpoint, encoded.values()),
         *_on_points(checkpoint, confirming, config),
         *_on_training(checkpoint, repair),
     ]
+
+
+def _on_inputs(validation: DataSet, confirming: DataSet | None) -> Iterator[str]:
+    """Notes if inputs repeat, and if few different ones decide."""
+    rows, inputs = len(validation.samples), int(validation.samples.voters.sum())
+    if rows - inputs > SHARE * rows:
+        yield (
+            f"validation data: its {rows:,} rows hold {inputs:,} different inputs; the copies of one stay together wherever "
+            "rows are split, and it counts once where rows are counted"
+        )
+    deciding = inputs - (0 if confirming is None else int(confirming.samples.voters.sum()))
+    if deciding < FEW_INPUTS:
+        yield (
+            f"validation data: only {deciding} different inputs decide, on which a part may look useless by chance; give "
+            f"{FEW_INPUTS} or more, better some hundreds"
+        )
 
 
 def _on_data(sets: Mapping[str, Encoded], config: RunConfig) -> Iterator[str]:
@@ -256,8 +289,18 @@ def _on_fit(checkpoint: Checkpoint, fitted: DataSet) -> Iterator[str]:
         )
 
 
-def _on_padding(checkpoint: Checkpoint) -> Iterator[str]:
-    if checkpoint.padding.alone:
+def _on_padding(checkpoint: Checkpoint, sets: Iterable[Encoded]) -> Iterator[str]:
+    apart = checkpoint.padding.apart
+    lengths = [length for data in sets for length in data.lengths]
+    longer = sum(length > apart for length in lengths) if apart else 0
+    if 0 < longer < len(lengths):
+        yield (
+            f"{longer:,} rows have more than {apart} tokens, from where the model's rope type longrope counts positions of a "
+            "whole batch otherwise: they are measured in batches of their own; serve short and long texts apart too"
+        )
+    if checkpoint.padding.alone and not checkpoint.architecture.causal:
+        yield "the model's head reads padding too, so its rows go through it one at a time; serve it one text at a time"
+    elif checkpoint.padding.alone:
         yield (
             "the model names no pad token, so its rows go through it one at a time, as transformers has it; a pass takes less "
             "time with pad_token_id in config.json, a token that ends no text"
@@ -266,7 +309,8 @@ def _on_padding(checkpoint: Checkpoint) -> Iterator[str]:
 
 def _on_points(checkpoint: Checkpoint, confirming: DataSet | None, config: RunConfig) -> Iterator[str]:
     if config.within_points is not None and confirming is not None:
-        note = too_few_rows(checkpoint.task.name, len(confirming.samples), config.within_points)
+        rows, share = int(confirming.samples.voters.sum()), config.confirm
+        note = too_few_rows(checkpoint.task.name, rows, float(config.within_points), share)
         if note is not None:
             yield note
 

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,16 +11,18 @@ from axformer.artifact import new_directory, write_texts
 from axformer.config import RunConfig
 from axformer.drawing.curve import CURVE, path_curve
 from axformer.drawing.picture import picture
+from axformer.forms.form import Written
 from axformer.forms.kinds import COMPACT
-from axformer.forms.make import Finished, make_forms, python_for, usual_forms
+from axformer.forms.make import Finished, make_before, make_forms, python_for, usual_forms
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.methods.decisions import Decisions
 from axformer.new_head import UNTOUCHED, Headed
-from axformer.plan.plan import PlanFile, PlanSource, said_repaired
+from axformer.plan.plan import Plan, PlanFile, PlanSource, said_repaired
 from axformer.repair.refit import Refit, refitted
 from axformer.repair.storage import write_refit
 from axformer.repair.training import Repaired
+from axformer.reporting.advice import with_advice
 from axformer.reporting.card import PICTURE, write_card
 from axformer.reporting.card_forms import loading_of
 from axformer.reporting.form_reports import summary
@@ -49,6 +51,8 @@ class Decided:
     """The base model with its trained head, which is handed out too; None for a fine-tuned checkpoint."""
     doubts: Mapping[str, str] = field(default_factory=dict)
     """Why figures on some data do not hold for new rows, by the data's name in reports."""
+    notes: Sequence[str] = ()
+    """What was said before the run."""
     run: Run | None = None
     """The run as it was asked for; None where nobody asked in these words, as in a test."""
 
@@ -107,7 +111,7 @@ def publish(
 
     Raises:
         InputError: the directory is not empty.
-        ArtifactError: the compact form does not load in a fresh process, or its outputs differ.
+        ArtifactError: no form passed its check in a fresh process.
     """
     checkpoint, plan = decided.checkpoint, decided.decisions.plan
     names = {*usual_forms(plan, checkpoint.dimensions), *forms}
@@ -118,12 +122,16 @@ def publish(
         both = doubted(measure_both(checkpoint, made.model, validation, others, seen), decided.doubts)
         is_trained = made.repaired is not None
         finished = Finished(checkpoint, plan, made.model, validation.samples, made.fits, is_trained)
-        written = make_forms(finished, names, draft, {COMPACT: python}, steps)
+        forms_made = make_forms(finished, names, draft, {COMPACT: python}, steps)
+        is_whole = plan == Plan.full(checkpoint.dimensions) and not is_trained
+        before = [] if is_whole else make_before(checkpoint, names, validation.samples)
+        written = Written(forms_made, before)
         if made.fits is not None:
             write_refit(made.fits, draft)
         steps.advance(detail="measuring the speed of all forms")
         report = make_report(
-            *(checkpoint, decided.decisions, made.model, written, validation, others, decided.config, both)
+            *(checkpoint, decided.decisions, made.model, written, validation, others, decided.config, both),
+            None if decided.run is None else decided.run.at_most,
         )
         certificate = report.certificate
         if certificate is not None and made.repaired is not None and not made.repaired.is_measured:
@@ -133,9 +141,10 @@ def publish(
             "refit": made.refitted,
             "certificate": certificate,
             "names": dict(decided.names),
+            "notes": list(decided.notes),
             "head": _handed_out(decided.headed, draft),
         }
-        report = report.model_copy(update=around)
+        report = with_advice(report.model_copy(update=around))
         write_texts(draft, {**texts_of(decided, report, is_fitted=made.fits is not None), **made.files})
     return report
 

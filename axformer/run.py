@@ -12,10 +12,11 @@ import torch
 from axformer.config import RunConfig
 from axformer.errors import ConfigError
 from axformer.evaluation.untouched import Untouched
+from axformer.forms.onnx import check_packages
 from axformer.intake.checkpoint import Checkpoint
-from axformer.intake.dataset import DataSet
-from axformer.intake.parts import split_off
-from axformer.intake.shared_rows import shared_with
+from axformer.intake.dataset import DataSet, drawn_to_calibrate
+from axformer.intake.parts import shared_with, split_off
+from axformer.intake.rebuilt import check_own_format
 from axformer.methods.base import Ground, made_by, plan_of, targets_of
 from axformer.methods.confirmation import CONFIRMING, measure_path
 from axformer.methods.decisions import Decisions
@@ -25,6 +26,7 @@ from axformer.new_head import Headed
 from axformer.opening import (
     CALIBRATION,
     Inputs,
+    by_rows,
     check_fits,
     notes_on,
     open_inputs,
@@ -60,7 +62,6 @@ class PruningRun:
         self._method = made_by(type(config))
         self._method.check(config, checkpoint)
         check_fits(config, checkpoint, repair)
-        self.config = config
         self.dimensions = checkpoint.dimensions
         self._names = dict(names or {})
         self._headed = headed
@@ -68,12 +69,17 @@ class PruningRun:
         self._checkpoint = checkpoint
         self._validation = validation
         self.deciding, self._confirming = split_off(validation, checkpoint, config)
+        self.config, self._on_points = by_rows(config, self._confirming)
+        config = self.config
         self._test = test
         self._repair = repair
         self.calibration = calibration
         self._repaired: Repaired | None = None
         self._targets = targets_of(checkpoint, config, validation.samples)
-        self._ground = self._ground_of(calibration or self.deciding)
+        self._calibrating = calibration or self.deciding
+        if calibration is None and config.needs.calibration:
+            self._calibrating = drawn_to_calibrate(self.deciding, checkpoint, config)
+        self._ground = self._ground_of(self._calibrating)
         self.decisions = self._no_decisions()
         """The trials so far, and what follows from them."""
 
@@ -118,6 +124,8 @@ class PruningRun:
             InputError: something does not fit; the message says what is wrong and what to do.
         """
         settled = run.settled() if isinstance(run, Run) else run
+        if "forms" in settled.run.model_fields_set:
+            check_packages(settled.run.forms)
         config, head = settled.knobs, settled.run.head
         inputs = open_inputs(settled.located(paths or {}), device)
         if names is not None:
@@ -159,8 +167,9 @@ class PruningRun:
 
         Raises:
             PoorModelError: the model does not fit the data, and ``accept_poor_model`` is not set.
-            CheckpointError: its loss is not finite.
+            CheckpointError: its loss is not finite, or its logits are not in the number format of its files.
         """
+        check_own_format(self._checkpoint, self.deciding)
         seen = look_at(self._checkpoint, self.deciding, self._ground.untouched.measured(keep=True))
         if not self.config.accept_poor_model:
             seen.check()
@@ -218,6 +227,7 @@ class PruningRun:
                 *(self._checkpoint, self.decisions.points, sets, self.config),
                 model_of=self._ground.fitted_model_of,
                 chooses=chooses,
+                doubt=self._doubts.get(CONFIRMING),
                 on_step=on_step,
             )
 
@@ -225,11 +235,14 @@ class PruningRun:
     def notes(self) -> list[str]:
         """Notes for the user before the pass, on the input or on this machine."""
         sets = {"validation": self._validation, "test": self._test, CALIBRATION: self.calibration}
-        fitted = self.calibration or self.deciding
+        is_drawn = self._calibrating is not self.deciding and self.calibration is None
+        drawn = self._calibrating.samples.encoded.notes[-1:] if is_drawn else ()
         return [
-            *notes_on(self._checkpoint, sets, self._confirming, self.config, fitted, self._repair),
-            *self._method.notes(self.config, is_trained=self._repair is not None),
+            *notes_on(self._checkpoint, sets, self._confirming, self.config, self._calibrating, self._repair),
+            *(f"validation data: {note}" for note in drawn),
+            *self._method.notes(self.config, self.deciding.samples, is_trained=self._repair is not None),
             *(f"{name} data: {doubt}" for name, doubt in self._doubts.items()),
+            *self._on_points,
         ]
 
     @cached_property
@@ -315,12 +328,13 @@ class PruningRun:
 
         Raises:
             InputError: the directory exists and is not empty.
-            ArtifactError: the compact form does not load in a fresh process, or its outputs differ.
+            ArtifactError: no form passed its check in a fresh process.
         """
         self.repair()
         repaired = self._repaired
         decided = Decided(
             *(self._checkpoint, self.decisions, self.config, self._names, self._headed, self._doubts),
+            notes=self.notes,
             run=self._asked,
         )
         model = self.model()

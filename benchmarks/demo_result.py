@@ -114,6 +114,6 @@ def advice(results: list[Delivered]) -> str:
     """One sentence: which of all files to deploy."""
     best = [(row, one) for one in results if (row := one.forms.best) is not None]
     if not best:
-        return "No form of any result is both faster and as good: keep your model."
+        return "No form of any result is shown to be both faster and as good: keep your model."
     row, one = max(best, key=lambda found: found[0].times or 0.0)
     return one.forms.sentence.replace(f"Deploy {row.directory}/", f"Deploy {one.directory / str(row.directory)}/", 1)

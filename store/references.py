@@ -4,7 +4,7 @@ The API checks what can be checked before fetching; the worker fetches.
 
 | scheme             | checkpoint                          | data                                    |
 |--------------------|-------------------------------------|-----------------------------------------|
-| ``https://``       | a directory's or an archive's URL   | a file's URL                            |
+| ``https://``       | a directory's or an archive's URL   | a file's URL; ``#NAME`` may name it     |
 | ``file://``        | an absolute path under a root that the operator has opened                    |
 | ``hf://``          | ``hf://org/name[@revision]``        | ``hf://datasets/org/name[@rev]/path``   |
 | ``s3://``          | ``s3://bucket/prefix``              | ``s3://bucket/key``                     |
@@ -16,7 +16,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from axformer.data.formats import data_suffix, why_not_data
+from axformer.intake.references import what_to_write
+from axformer.wire.references import tidy
 from store.errors import ReferenceFormError
+from store.storage.archives import ARCHIVE_SUFFIXES
 
 UPLOAD_PREFIX, HUB_PREFIX = "upload:", "hf://"
 _UPLOAD = re.compile(r"upload:(?P<id>upl_[0-9a-f]{1,32})")
@@ -75,10 +79,21 @@ def parse_reference(uri: str, *, is_checkpoint: bool) -> ParsedReference:
     Raises:
         ReferenceFormError: its scheme is unknown or its form is not that of its scheme.
     """
-    scheme = uri.partition(":")[0].lower()
+    uri = tidy(uri)
+    if better := what_to_write(uri, is_checkpoint=is_checkpoint):
+        raise _refused(uri, better)
+    scheme = uri.partition(":")[0]
     if scheme not in list(Scheme):
         raise _refused(uri, "has no scheme that is fetched; use https://, hf://, s3://, file:/// or upload:ID")
-    match Scheme(scheme):
+    parsed = _parsed(uri, Scheme(scheme), is_checkpoint=is_checkpoint)
+    names_itself = scheme in (Scheme.S3, Scheme.FILE, Scheme.HUB)
+    if names_itself and not is_checkpoint and data_suffix(parsed.filename) is None:
+        raise _refused(uri, why_not_data(parsed.filename))
+    return parsed
+
+
+def _parsed(uri: str, scheme: Scheme, *, is_checkpoint: bool) -> ParsedReference:
+    match scheme:
         case Scheme.HUB:
             return _hub(uri, is_checkpoint=is_checkpoint)
         case Scheme.UPLOAD:
@@ -103,6 +118,8 @@ def _url(uri: str, scheme: Scheme) -> ParsedReference:
     if "@" in parts.netloc:
         raise _refused(uri, "holds a user name or password; leave them out")
     place, path = _place(uri, parts, host, scheme), unquote(parts.path)
+    if data_suffix(parts.fragment) or parts.fragment.lower().endswith(ARCHIVE_SUFFIXES):
+        path = f"/{parts.fragment}"  # the name that the address itself does not tell
     if "\0" in path:
         raise _refused(uri, "holds a zero byte")
     return ParsedReference(uri, scheme, place, path)
@@ -119,6 +136,8 @@ def _place(uri: str, parts: SplitResult, host: str | None, scheme: Scheme) -> st
         return host
     if not _BUCKET.fullmatch(parts.netloc):
         raise _refused(uri, "names no bucket; buckets have 3 to 63 small letters, digits, dots and hyphens")
+    if not parts.path.strip("/"):
+        raise _refused(uri, "names no key; write s3://BUCKET/PREFIX for a checkpoint, s3://BUCKET/KEY for data")
     return parts.netloc
 
 

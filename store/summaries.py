@@ -17,6 +17,9 @@ _SHOWN = (
     "target",
     "one_position_ms",
     "base_form",
+    "before_forms",
+    "judged",
+    "advice",
     "forms",
     "estimated_speedup",
     "seconds",
@@ -46,4 +49,8 @@ def outcome_of(summary: Mapping[str, Any] | None) -> JobOutcome | None:
     if summary is None:
         return None
     target = summary.get("target")
-    return JobOutcome.TARGET_MISSED if target is not None and not target["reached"] else JobOutcome.DONE
+    if target is None:
+        return JobOutcome.DONE
+    if not target["reached"]:
+        return JobOutcome.TARGET_MISSED
+    return JobOutcome.NOT_USABLE if target.get("usable") is False else JobOutcome.DONE

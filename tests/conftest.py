@@ -69,7 +69,7 @@ def pytest_collection_finish() -> None:
         from axformer.reporting import measure, speed
 
         forked.start()
-        measure.QUICK = measure.HEADLINE = speed.Effort(least=2, most=2, seconds=1.0, warm_ups=1)
+        measure.QUICK = speed.Effort(least=2, most=2, seconds=1.0, warm_ups=1)
     gc.enable()
     gc.freeze()  # each training begins with a garbage collection, which takes a third of a second over all imported objects
 

@@ -23,14 +23,10 @@ class PlainEvaluator(Evaluator):
         self._model = model
         self._architecture = architecture
         self._task = task
-        self._samples = samples
-
-    @property
-    def total(self) -> int:
-        return len(self._samples)
+        self.samples = samples
 
     def parts(self, plan: Plan) -> Iterator[Part]:
-        return by_sample(self._rows(plan), self._samples)
+        return by_sample(self._rows(plan), self.samples)
 
     def accept(self, plan: Plan) -> None:
         """Do nothing, since nothing is cached."""
@@ -39,7 +35,7 @@ class PlainEvaluator(Evaluator):
         """Do nothing: samples always come in the order of the batches."""
 
     def _rows(self, plan: Plan) -> Iterator[Part]:
-        for batch in self._samples.batches:
+        for batch in self.samples.batches:
             with torch.inference_mode(), masked(self._model, self._architecture, plan):
                 losses = self._task.losses(self._model(**batch.inputs), batch)
             yield Part(batch.rows.cpu(), losses.cpu())

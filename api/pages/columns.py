@@ -12,7 +12,7 @@ from typing import Any
 
 from axformer.data.columns import USUAL_NAMES
 from axformer.data.delimited import DelimitedError, head_of
-from axformer.data.formats import JSON_ENDINGS, PARQUET_ENDING, TAB_ENDINGS, ending_of, is_packed
+from axformer.data.formats import ARROW_ENDINGS, JSON_ENDINGS, TAB_ENDINGS, ending_of, is_packed
 
 HEAD_BYTES = 64 * 1024
 """Bytes of a file that are read; some hundred rows of sentences."""
@@ -49,7 +49,7 @@ class Preview:
 def preview(filename: str, head: bytes) -> Preview | None:
     """Preview the first bytes of a file; None if it has another format or cannot be read."""
     ending, text = ending_of(filename), head.decode("utf-8", errors="replace").removeprefix("\ufeff")
-    if is_packed(filename) or ending is None or ending == PARQUET_ENDING:
+    if is_packed(head) or ending is None or ending in ARROW_ENDINGS:
         return None
     records = _json_records(text) if ending in JSON_ENDINGS else _records(text, tabs=ending in TAB_ENDINGS)
     if not records:

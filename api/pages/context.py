@@ -15,6 +15,7 @@ from api.errors import NoSuchObjectError
 from api.pages import formats
 from api.pages.session import Seal
 from axformer import __version__
+from axformer.data.formats import ENDINGS
 from axformer.drawing.losses import loss_curve
 from axformer.drawing.marks import MARKS
 from axformer.drawing.sheet import SHEET
@@ -132,7 +133,7 @@ class Pages:
             auto_reload=False,
         )
         made.filters.update(_FILTERS, label=label_of, losses=_losses)
-        made.globals.update(static=self.static.url, marks=MARKS, version=__version__)
+        made.globals.update(static=self.static.url, marks=MARKS, version=__version__, data_endings=",".join(ENDINGS))
         return made
 
     def text(self, template: str, **values: Any) -> str:

@@ -15,7 +15,6 @@ from api.pages.columns import TASKS
 from axformer.config import KNOBS, parse_knob
 from axformer.data.columns import Columns
 from axformer.errors import ConfigError, reason_of
-from axformer.forms.kinds import COMPACT
 from axformer.intake.names import KNOWN_NAMES
 from axformer.wire.analyses import PARTS, AnalysisCreate
 from axformer.wire.analysis import ReportName
@@ -23,7 +22,7 @@ from axformer.wire.devices import Device
 from axformer.wire.finetuning import FinetuneSettings
 from axformer.wire.heads import parse_head
 from axformer.wire.jobs import JobCreate
-from axformer.wire.run import DATA
+from axformer.wire.run import DATA, usual_forms
 from store.settings import Settings
 
 NONCE_FIELD = "nonce"
@@ -65,7 +64,7 @@ class JobForm:
     """A form as it was filled in."""
 
     values: Mapping[str, str] = field(default_factory=dict)
-    forms: tuple[str, ...] = (COMPACT,)
+    forms: tuple[str, ...] = tuple(usual_forms())
     """Ticked forms of the result."""
     events: tuple[str, ...] | None = None
     """Ticked events of the webhook; None if nothing was sent yet."""

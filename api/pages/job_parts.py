@@ -1,7 +1,7 @@
 """The values for the templates of a job's page, with its result: the forms that can be deployed, and the files of each."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -53,7 +53,8 @@ def _beyond(job: Job) -> tuple[str, PathModel] | None:
     except ValidationError:
         return None
     certificate = (job.summary or {}).get("certificate")
-    return told_beyond(points, job.config.get("within_points"), is_certified=certificate is not None)
+    allowed = None if certificate is None else certificate["points"]
+    return told_beyond(points, allowed, is_certified=certificate is not None)
 
 
 def actions(job: Job) -> list[str]:
@@ -130,11 +131,12 @@ class ResultRow:
     directory: str | None
     metric: str
     change: str
+    changed: str
     milliseconds: str
     times: str
     per_second: str
     megabytes: str
-    is_best: bool
+    is_best: bool = False
 
 
 @dataclass(frozen=True)
@@ -155,10 +157,9 @@ def deploy_of(summary: Mapping[str, Any] | None, bundles: Bundles) -> Deploy | N
         return None
     best, text = found.best, found.table()
     rows = [
-        ResultRow(title, one.directory, metric, change, milliseconds, times, per_second, megabytes, is_best=one is best)
-        for one, (title, metric, change, milliseconds, times, per_second, megabytes) in zip(
-            found.rows, text.rows, strict=True
-        )
+        replace(ResultRow(title, one.directory, *cells), is_best=one is best)
+        for one, (title, *cells) in zip(found.rows, text.rows, strict=True)
     ]
-    advised = None if best is None else next((form for form in bundles.forms if form.name == best.name), None)
+    is_here = best is not None and best.directory is not None
+    advised = next((form for form in bundles.forms if best is not None and is_here and form.name == best.name), None)
     return Deploy(text.head[1], rows, found.sentence, advised)

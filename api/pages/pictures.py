@@ -1,7 +1,7 @@
 """The library's pictures on pages, drawn for the available width with no more trials than can be distinguished."""
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated
 
 from fastapi import Query
 from markupsafe import Markup
@@ -66,8 +66,7 @@ def chart_of(session: Session, job: Job, totals: Totals, width: int = PLACE) -> 
     if not points:
         return None
     tally = TrialCounts(totals.trials, totals.accepted, totals.refined, totals.rejected, totals.early)
-    kept = next((one["seq"] for one in job.path or [] if one["kept"]), None)
-    return markup(loss_chart(points, tally, width, kept=kept))
+    return markup(loss_chart(points, tally, width, kept=_kept(job)))
 
 
 def holds_plans(job: Job) -> bool:
@@ -110,8 +109,8 @@ def map_of(session: Session, job: Job, width: int = PLACE) -> Markup | None:
         return None
     dimensions = Dimensions(**known)
     tried, is_whole = element_points(session, job.id, most_neurons=MOST_NEURONS)
-    points = _standing(tried, job.path or [])
-    layers = last_plan(session, job.id, upto=next((one["seq"] for one in job.path or [] if one["kept"]), None))
+    points = _standing(tried, _kept(job))
+    layers = last_plan(session, job.id, upto=_kept(job))
     if layers is not None:
         return markup(picture(Plan.model_validate({"layers": layers}), dimensions, None, width))
     plan = Plan.full(dimensions)
@@ -127,9 +126,14 @@ def curve_of(path: Sequence[PathPoint], width: int = PLACE) -> Markup | None:
     return markup(path_curve(path, width)) if path else None
 
 
-def _standing(points: Sequence[TracePoint], path: Sequence[Mapping[str, Any]]) -> Sequence[TracePoint]:
+def _kept(job: Job) -> int | None:
+    """The trial whose model is kept; None until that is decided."""
+    known: int | None = (job.progress or {}).get("kept")
+    return next((one["seq"] for one in job.path or [] if one["kept"]), known)
+
+
+def _standing(points: Sequence[TracePoint], kept: int | None) -> Sequence[TracePoint]:
     """The trials, with those accepted after the kept point shown as rejected."""
-    kept = next((one["seq"] for one in path if one["kept"]), None)
     if kept is None:
         return points
     return [

@@ -94,7 +94,7 @@ def _progress(source: Job, last: Trial) -> dict[str, Any]:
     now: dict[str, Any] = {"done": last.seq + 1, "known": last.seq + 1, "seconds": last.seconds, "seconds_left": 0.0}
     now |= {"min_loss": last.min_loss}
     # How fast its plan is estimated to be is known when the model is there.
-    kept = {name: value for name, value in before.items() if name not in ("operations", "estimated_speedup")}
+    kept = {name: value for name, value in before.items() if name not in ("operations", "estimated_speedup", "kept")}
     return kept | now
 
 

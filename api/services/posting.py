@@ -12,6 +12,7 @@ from api.errors import FieldError, InvalidInputError, Refusals
 from api.services.handovers import locked_target
 from api.services.quotas import check_queued
 from api.services.webhooks import check_secret, check_webhook
+from axformer.data.formats import data_suffix, why_not_data
 from axformer.errors import ConfigError
 from axformer.wire.analyses import AnalysisRun
 from axformer.wire.jobs import JobCreate
@@ -23,6 +24,7 @@ from store.repositories.handovers import new_handover
 from store.repositories.jobs import Created, NewJob, create_job
 from store.settings import Settings
 from store.signing import open_vault
+from store.storage.archives import ARCHIVE_SUFFIXES, is_archive
 from store.tables.jobs import Job
 
 
@@ -169,10 +171,19 @@ def check_upload(session: Session, team_id: str, pointer: str, upload_id: str) -
     """Check that an upload exists, and lock it until the transaction ends.
 
     Raises:
-        InvalidInputError: the team has none of this id.
+        InvalidInputError: the team has none of this id, or its name tells that it is no archive or no data.
     """
-    if hold_upload(session, upload_id, team_id) is None:
+    upload = hold_upload(session, upload_id, team_id)
+    if upload is None:
         raise refused(f"upload:{upload_id}", pointer, "is not an upload of your team; POST /v1/uploads makes one")
+    name = upload.filename
+    if pointer in CHECKPOINTS and not is_archive(name):
+        kinds = ", ".join(ARCHIVE_SUFFIXES)
+        raise refused(
+            f"upload:{upload_id}", pointer, f"is '{name}', not an archive; upload a checkpoint as one of {kinds}"
+        )
+    if pointer not in CHECKPOINTS and data_suffix(name) is None:
+        raise refused(f"upload:{upload_id}", pointer, f"is '{name}', which {why_not_data(name)}")
 
 
 def check_reference(uri: str, pointer: str, *, is_checkpoint: bool, settings: Settings) -> None:

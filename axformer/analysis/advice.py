@@ -48,7 +48,9 @@ class Given:
         return self._command("submit" if self.on_service else "prune", *train, *words, *knobs, *target)
 
     def features(self) -> str:
-        """The command that makes a feature model."""
+        """The command that makes a feature model; empty on the service, whose references it does not read."""
+        if self.on_service:
+            return ""
         cut = [] if self.max_length is None else ["--max-length", str(self.max_length)]
         return self._command("features", "--train", self.train or PLACEHOLDER, *cut, "--output", "features")
 
@@ -63,8 +65,8 @@ def has_points(task: Task) -> bool:
     return task.name not in (CausalLanguageModelling.name, MaskedLanguageModelling.name)
 
 
-def advise(sentence: str, command: str) -> Advice:
-    """A sentence with the command that follows from it."""
+def advise(sentence: str, command: str = "") -> Advice:
+    """A sentence, with the command that follows from it if one does."""
     return Advice(sentence=sentence, command=command)
 
 

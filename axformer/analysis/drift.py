@@ -181,8 +181,7 @@ def _advice(cosine: Sequence[float], given: Given) -> Advice:
     if lower < 1:
         return advise(
             f"Training has changed every layer (mean cosine below {STEADY:g} from the lowest on), so all are worth training "
-            "again after pruning.",
-            given.prune("layers", "--method", "layers", set_=["drop=1"]),
+            "again after pruning."
         )
     freeze = ["--finetune", f"freeze=lower:{lower}"] if given.train is not None else []
     told = "" if freeze else "; with training rows, --finetune freeze=lower:N keeps them"

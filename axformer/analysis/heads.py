@@ -161,10 +161,14 @@ def _advice(heads: Heads, given: Given) -> Advice:
     if not heads.guessing.is_beaten(heads.curve[0].metric):
         return advise(
             f"On these rows the whole model is not reliably better than guessing ({heads.guessing.value:.4f}), so they do not "
-            "tell which heads matter; a pass decides by the loss of every row.",
-            given.prune("pruned", "--goal", "no-worse", trained=False),
+            "tell which heads matter; a pass decides by the loss of every row."
         )
     removed = heads.curve[heads.last_enough].removed
+    if not removed:
+        return advise(
+            "Without the least important tenth of its heads the model already has less than 90 % of its metric: there is "
+            "little to take from heads."
+        )
     knobs = ["units=heads", "normalisation=l1", "reestimate=false", f"step={STEP:g}"]
     if given.has_points:
         knobs.append(f"relative={ENOUGH:g}")
@@ -172,11 +176,8 @@ def _advice(heads: Heads, given: Given) -> Advice:
     else:
         knobs.append(f"until={max(STEP, removed):.1f}")
         kept = "the model with the lowest loss on rows that do not rank"
-    if not removed:
-        found = "Without the least important tenth of its heads the model already has less than 90 % of its metric."
-    else:
-        found = f"Without {100 * removed:.0f} % of its heads, the least important ones, the model still has 90 % of its metric."
     return advise(
-        f"{found} Ranked pruning takes them in steps and keeps {kept}.",
+        f"Without {100 * removed:.0f} % of its heads, the least important ones, the model still has 90 % of its metric. Ranked "
+        f"pruning takes them in steps and keeps {kept}.",
         given.prune("heads", "--method", "rank", set_=knobs, trained=False),
     )

@@ -70,16 +70,14 @@ def _by_probes(study: Study, probes: Probed, given: Given) -> Advice:
     if not study.guessing.is_beaten(probes.oracle):
         return advise(
             f"No probe is reliably better than guessing ({probes.guess:.4f}), so probes do not tell which layers the task "
-            "needs; layer dropping measures it by training.",
-            given.prune("layers", "--method", "layers"),
+            "needs; layer dropping measures it by training."
         )
     lowest = min(probes.redundant, default=layers)
     drop = next((count for count in range(min(layers - lowest, layers - 1), 0, -1) if _top(study, count)), 0)
     if not drop:
         return advise(
             "No layer below the highest tells the labels as well as all layers together, so none is plainly too many; "
-            "compression takes parts of layers.",
-            given.prune("compressed", "--method", "compress", trained=False),
+            "compression takes parts of layers."
         )
     after = "the embeddings" if lowest == 0 else f"{lowest} of {layers} layers"
     return advise(
@@ -97,20 +95,17 @@ def _top(study: Study, count: int) -> bool:
 def _by_cosine(study: Study, cosines: list[float], given: Given) -> Advice:
     chosen = [layer for layer, cosine in enumerate(cosines) if cosine > THRESHOLD]
     highest = max(range(len(cosines)), key=cosines.__getitem__)
-    words = "--method", "layers"
     if chosen and can_drop(study.checkpoint, chosen):
         return advise(
             f"{len(chosen)} of {len(cosines)} layers change their input by less than a mean cosine of {THRESHOLD:g}; training "
             "rows would tell more, by probes.",
-            given.prune("layers", *words, set_=["strategy=contribution", f"threshold={THRESHOLD:g}"]),
+            given.prune("layers", "--method", "layers", set_=["strategy=contribution", f"threshold={THRESHOLD:g}"]),
         )
     if can_drop(study.checkpoint, [highest]):
         return advise(
-            f"Layer {highest} changes its input least (mean cosine {cosines[highest]:.3f}); training rows would tell more, by "
-            "probes.",
-            given.prune("layers", *words, set_=["strategy=explicit", f"layers=[{highest}]"]),
+            f"No layer hands on nearly what it receives; layer {highest} changes its input least (mean cosine "
+            f"{cosines[highest]:.3f}). Training rows would tell more, by probes."
         )
     return advise(
-        f"The layers of {study.checkpoint.architecture.model_type} do not go one by one; compression takes parts of them.",
-        given.prune("compressed", "--method", "compress", trained=False),
+        f"The layers of {study.checkpoint.architecture.model_type} do not go one by one; compression takes parts of them."
     )

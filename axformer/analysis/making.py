@@ -15,7 +15,7 @@ from axformer.analysis.study import ReportBounds, Represented, Study, fitting, g
 from axformer.errors import InputError
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.encoder import Encoder
-from axformer.intake.shared_rows import shared_with
+from axformer.intake.parts import shared_with
 from axformer.surroundings import Surroundings
 from axformer.wire.analysis import Reports
 from axformer.wire.base import Schema

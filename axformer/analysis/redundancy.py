@@ -50,20 +50,17 @@ def _alike(study: Study, matrix: np.ndarray, given: Given) -> Advice:
             chosen.append(layer)
     if not chosen:
         return advise(
-            f"No layer of a {study.checkpoint.architecture.model_type} model goes by itself; compression takes parts.",
-            given.prune("compressed", "--method", "compress", trained=False),
+            f"No layer of a {study.checkpoint.architecture.model_type} model goes by itself; compression takes parts."
         )
     chosen.sort()
     least, named = float(beside[chosen].min()), in_words(chosen)
-    if least >= ALIKE:
-        found = f"Input and output of {named}, counted from 0, are nearly the same (CKA of at least {least:.3f})."
-    else:
-        found = (
+    if least < ALIKE:
+        return advise(
             f"No layer hands on nearly what it receives (CKA of {ALIKE:g}); the closest is {named}, counted from 0 "
             f"({least:.3f})."
         )
     return advise(
-        found,
+        f"Input and output of {named}, counted from 0, are nearly the same (CKA of at least {least:.3f}).",
         given.prune("layers", "--method", "layers", set_=["strategy=explicit", f"layers={chosen}".replace(" ", "")]),
     )
 
@@ -108,8 +105,7 @@ def _fewest_clusters(cuts: list[Cut], clustered: int, oracle: float | None, stud
         cut = next(cut for cut in cuts if cut.threshold == WINDOW_THRESHOLD)
         return advise(
             f"{cut.clusters:,} of {clustered:,} dimensions are left of one of each cluster at threshold {cut.threshold:g}. "
-            "This task has no linear classifier to read fewer; compression takes heads and neurons.",
-            given.prune("compressed", "--method", "compress", trained=False),
+            "This task has no linear classifier to read fewer; compression takes heads and neurons."
         )
     if oracle is None or not study.guessing.is_beaten(oracle):
         cut = next(cut for cut in cuts if cut.threshold == WINDOW_THRESHOLD)

@@ -6,7 +6,7 @@ layers (embeddings, masks, positions, pooling, any head) always runs as transfor
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from torch import Tensor, nn
@@ -150,6 +150,8 @@ class Architecture:
     """The longest input including special tokens, from a config; None if there is no limit."""
     read_position: Callable[[Any, Tensor], Tensor | None] = read_first
     """The position that pooling heads read, from a config and token ids (batch, tokens); None if they read several."""
+    padding_side: Callable[[Any], str | None] = lambda _: "right"
+    """The side of padding on which no head reads it, from a config; None if pooling heads read it on either side."""
     reads_behind_padding: tuple[Any, ...] = ()
     """Auto classes of heads that read the first token that is not padding instead of ``read_position``. Their compact models
     do not know where the padding is, and compute all positions."""
@@ -163,6 +165,8 @@ class Architecture:
     """Layers after which something other than attention mixes tokens, from a config; 0 if nothing does."""
     config_keys: tuple[str, ...] = ()
     """Keys of ``config.json`` that the family's code reads in addition to the fields of its config class."""
+    older_names: Mapping[str, str] = field(default_factory=dict)
+    """Parts of weights' names in compact models of earlier versions, and what they are now."""
     int8: bool = True
     """Whether its projections are linear modules, which int8 quantization needs."""
     prepare: Callable[[Any], None] = _unchanged
@@ -175,6 +179,12 @@ class Architecture:
     """The name, in a base model, of the norm after the last layer; None if the layers end with their own."""
     shorten: Callable[[Any, Plan], None] = _unchanged
     """The last step after the dropped layers were taken out of a prepared model."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled by its name: models hold their family, whose functions have no names."""
+        from axformer.architectures.registry import architecture_of
+
+        return architecture_of, (self.model_type,)
 
     @property
     def base_class(self) -> Any:

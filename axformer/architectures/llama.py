@@ -6,9 +6,10 @@ longer share evenly, keys and values are expanded to one for each of them.
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from axformer.architectures.base import Architecture, read_last
 from axformer.architectures.pre_norm import PreNormAttention, PreNormFeedForward
@@ -18,12 +19,7 @@ from axformer.plan.plan import Plan
 
 def _inputs(attention: Any) -> tuple[Slice, ...]:
     share = attention.num_key_value_groups
-    keys, values = (into(_bare(projection), share=share) for projection in (attention.k_proj, attention.v_proj))
-    return (*into(attention.q_proj), *keys, *values)
-
-
-def _bare(projection: nn.Module) -> Any:
-    return projection.projection if isinstance(projection, _HandedOut) else projection
+    return (*into(attention.q_proj), *into(attention.k_proj, share=share), *into(attention.v_proj, share=share))
 
 
 def _keep_heads(attention: Any, heads: Sequence[int], total: int) -> None:  # noqa: ARG001 - groups say it all
@@ -33,22 +29,27 @@ def _keep_heads(attention: Any, heads: Sequence[int], total: int) -> None:  # no
         return
     owners = [list(shared).index(head // attention.num_key_value_groups) for head in heads]
     attention.num_key_value_groups = 1
-    attention.k_proj = _HandedOut(attention.k_proj, owners, attention.head_dim)
-    attention.v_proj = _HandedOut(attention.v_proj, owners, attention.head_dim)
+    attention.forward = partial(_attend, attention, owners)
 
 
-class _HandedOut(nn.Module):
-    """A projection to fewer heads than use its output: each query head gets the key/value head that it shares."""
+def _attend(attention: Any, owners: Sequence[int], *args: Any, **kwargs: Any) -> Any:
+    """The attention's own ``forward``, in which each query head has the key/value head that it shares.
 
-    def __init__(self, projection: nn.Module, owners: Sequence[int], head_size: int) -> None:
-        super().__init__()
-        self.projection = projection
-        self.owners = list(owners)
-        self.head_size = head_size
+    It runs on a stand-in for the module, so that the projections themselves stay those of the family, by type and by name:
+    adapters, quantizers and converters look for these.
+    """
+    handing = {name: partial(_handed_out, attention._modules[name], owners, attention.head_dim) for name in _SHARED}
+    stand_in = object.__new__(type(attention))
+    stand_in.__dict__ = attention.__dict__ | {"_modules": attention._modules | handing}
+    return type(attention).forward(stand_in, *args, **kwargs)
 
-    def forward(self, hidden: Tensor) -> Tensor:
-        heads: Tensor = self.projection(hidden).unflatten(-1, (-1, self.head_size))
-        return heads[..., self.owners, :].flatten(start_dim=-2)
+
+_SHARED = ("k_proj", "v_proj")
+
+
+def _handed_out(projection: Any, owners: Sequence[int], head_size: int, hidden: Tensor) -> Tensor:
+    heads: Tensor = projection(hidden).unflatten(-1, (-1, head_size))
+    return heads[..., owners, :].flatten(start_dim=-2)
 
 
 def _fewer_heads(config: Any, plan: Plan) -> dict[str, int] | None:
@@ -58,6 +59,15 @@ def _fewer_heads(config: Any, plan: Plan) -> dict[str, int] | None:
     if len({(len(owners), heads) for owners in shared for heads in owners.values()}) > 1:
         return None
     return {"num_attention_heads": shared[0].total(), "num_key_value_heads": len(shared[0])}
+
+
+def _max_tokens(config: Any) -> int:
+    """The positions, or those that scaling makes of them: their number in the config is that after scaling for ``llama3``, and
+    before it for most others. With ``dynamic``, what is computed for a longer row depends on the rows before it."""
+    rope, positions = config.rope_parameters or {}, int(config.max_position_embeddings)
+    if rope.get("rope_type", "default") in ("default", "llama3", "dynamic"):
+        return positions
+    return max(positions, int((rope.get("original_max_position_embeddings") or positions) * (rope.get("factor") or 1)))
 
 
 def _family(model_type: str, head_norms: tuple[str, ...] = ()) -> Architecture:
@@ -78,10 +88,12 @@ def _family(model_type: str, head_norms: tuple[str, ...] = ()) -> Architecture:
         ffn,
         layers_of=lambda base: base.layers,
         fewer_heads=_fewer_heads,
+        max_tokens=_max_tokens,
         read_position=read_last,
         causal=True,
         last_norm="norm",
         config_keys=("is_causal",),
+        older_names={f"{name}.projection": name for name in _SHARED},
     )
 
 

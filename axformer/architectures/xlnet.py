@@ -79,8 +79,12 @@ class _NoAttention(ResidualNorm):
         return super().forward(hidden), None
 
 
+_SIDES = {"first": "right", "last": "left", "cls_index": "left"}
+"""Where padding goes by what the head reads; nobody says where its ``cls_index`` is, so it reads the last token too."""
+
+
 def _read_position(config: Any, ids: Tensor) -> Tensor | None:
-    if config.summary_type == "last":  # padding is on the left
+    if _SIDES.get(config.summary_type) == "left":
         return ids.new_full(ids.shape[:1], ids.shape[-1] - 1)
     return read_first(config, ids) if config.summary_type == "first" else None
 
@@ -94,6 +98,7 @@ XLNET = Architecture(
     neurons_key="d_inner",
     max_tokens=lambda _: None,
     read_position=_read_position,
+    padding_side=lambda config: _SIDES.get(config.summary_type),
     returned=lambda hidden: (hidden, None),
     token_axis=0,
     int8=False,

@@ -87,6 +87,7 @@ def _tell(console: Console, analysis: "Analysis", output: Path) -> None:
         report = getattr(analysis.reports, name)
         if report is not None:
             console.print(Text.assemble((name, "bold"), f": {report.advice.sentence}"), soft_wrap=True)
-            console.print(f"  {report.advice.command}", soft_wrap=True)
+            if report.advice.command:
+                console.print(f"  {report.advice.command}", soft_wrap=True)
     ranking = "" if analysis.reports.heads is None else ", ranking.jsonl"
     console.print(f"Wrote {output}/ (analysis.json, analysis.html{ranking})", soft_wrap=True)

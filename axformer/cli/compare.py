@@ -15,15 +15,17 @@ from rich.text import Text
 from axformer.cli.display import SIZES, duration
 from axformer.cli.failing import failing
 from axformer.cli.options import labels_of
-from axformer.cli.remote import JsonOption, output, print_plain, service
-from axformer.cli.words import NOTHING, progress, state
+from axformer.cli.remote import JsonOption, id_of, output, print_plain, result_here, service
+from axformer.cli.words import NOTHING, progress, shown_id, state
 from axformer.client import Job
 from axformer.errors import InputError
+from axformer.plan.result_files import read_result
 from axformer.reporting.deploy_table import deployables
 from axformer.reporting.side_by_side import side_by_side
 
 LEAST, MOST = 2, 6
 """``show`` shows a single job; more than six do not fit a screen."""
+_MANY = 4
 _REPORT = "report.json"
 _MADE = "made here"
 
@@ -44,11 +46,16 @@ class _Compared:
     content: Mapping[str, Any]
     """What ``--json`` prints."""
 
+    @property
+    def is_here(self) -> bool:
+        """Whether it is a local result."""
+        return self.state == _MADE
+
 
 def compare(
     sources: Annotated[
         list[str] | None,
-        typer.Argument(help=f"{LEAST} to {MOST} ids of jobs or directories of results.", metavar="JOB|RESULT..."),
+        typer.Argument(help=f"{LEAST} to {MOST} jobs or directories of results.", metavar="JOB|RESULT..."),
     ] = None,
     label: Annotated[
         list[str] | None,
@@ -70,20 +77,22 @@ def compare(
     if as_json:
         print_plain([one.content for one in found])
     else:
-        output().print(_table(found))
+        console = output()
+        console.print(_table(found, console.width))
 
 
 def _found(sources: Sequence[str], labels: Mapping[str, str]) -> list[_Compared]:
     """What the sources name, then the jobs with these labels, the oldest first."""
     if not labels or len(sources) > MOST:
         _check_count(len(sources))
-    local = {source: _of_result(Path(source)) for source in sources if Path(source).is_dir()}
+    local = {source: _of_result(here) for source in sources if (here := result_here(source)) is not None}
     if not labels and len(local) == len(set(sources)):
         return [local[source] for source in sources]
     with service() as client:
-        found = [local.get(source) or _of_job(client.job(source)) for source in sources]
+        found = [local.get(source) or _of_job(client.job(id_of(client, source))) for source in sources]
         labelled = islice(client.jobs(labels=labels), MOST + 1) if labels else ()
-        found += [_of_job(job) for job in reversed(list(labelled)) if job.id not in sources]
+        known = [one.source for one in found]
+        found += [_of_job(job) for job in reversed(list(labelled)) if job.id not in known]
     _check_count(len(found))
     return found
 
@@ -100,14 +109,11 @@ def _of_job(job: Job) -> _Compared:
 
 
 def _of_result(directory: Path) -> _Compared:
-    file = directory / _REPORT
     try:
-        report = json.loads(file.read_text(encoding="utf-8"))
+        report = json.loads(read_result(directory, _REPORT))
         config, trials = report["config"], f"{report['trials']:,}"
         counted = {**report, "removed_count": len(report["removed"])}
-    except FileNotFoundError:
-        raise InputError(f"'{directory}' is no result of a run: there is no {_REPORT} in it") from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         why = f"it has no '{error.args[0]}'" if isinstance(error, KeyError) else error
         raise InputError(f"'{directory}' is no result of a run: {why}") from None
     content = {"result": str(directory), "report": report}
@@ -120,12 +126,13 @@ def _drawn(compared: Sequence[_Compared]) -> str:
     return side_by_side([(name, forms) for name, forms in named if forms is not None])
 
 
-def _table(compared: Sequence[_Compared]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
-    table.add_column("", style="dim", no_wrap=True)
+def _table(compared: Sequence[_Compared], width: int) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, collapse_padding=True)
+    table.add_column("", style="dim", no_wrap=len(compared) < _MANY, overflow="fold")
     for one in compared:
-        table.add_column(one.name, justify="right", overflow="fold")
-    table.add_row("job or result", *(one.source for one in compared))
+        table.add_column(Text(one.name, no_wrap=True, overflow="ellipsis"), justify="right", min_width=9)
+    sources = (one.source if one.is_here else shown_id(one.source, width) for one in compared)
+    table.add_row("job or result", *sources)
     table.add_row("state", *(one.state for one in compared))
     if any(one.preset != NOTHING for one in compared):
         table.add_row("preset", *(one.preset for one in compared))

@@ -1,6 +1,7 @@
 """The first answer of a finished run: what can be deployed, at which metric and speed, and which form to take."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,19 @@ from rich.table import Table
 from rich.text import Text
 
 from axformer.cli.display import before_and_after, finding_line
-from axformer.cli.failing import EXIT_MISSED
+from axformer.cli.failing import EXIT_MISSED, EXIT_NOT_MET
+from axformer.errors import ConfigError
 from axformer.forms.kinds import COMPACT, KINDS, WEIGHTS
 from axformer.reporting.deploy_table import deployables
 from axformer.scores.path_costs import told_beyond
+from axformer.scores.planning import POINT
 from axformer.wire.jobs import JobRead
 from axformer.wire.report import PathPoint
+
+_WIDE = 120
+"""Columns of a terminal that shows the whole table."""
+_ONLY_WIDE = ("answers changed", "one input, ms", "inputs a second", "MB")
+"""What a narrower one leaves out."""
 
 
 def _longest_word(name: str) -> int:
@@ -27,7 +35,8 @@ def show_target(console: Console, report: Mapping[str, Any]) -> None:
     """Print whether the target was reached; nothing for a run without one."""
     target = report.get("target")
     if target is not None:
-        console.print(target["sentence"], style="bold green" if target["reached"] else "bold red", soft_wrap=True)
+        is_good = target["reached"] and target.get("usable") is not False
+        console.print(target["sentence"], style="bold green" if is_good else "bold red", soft_wrap=True)
 
 
 def show_certificate(console: Console, report: Mapping[str, Any]) -> None:
@@ -39,22 +48,94 @@ def show_certificate(console: Console, report: Mapping[str, Any]) -> None:
         console.print(doubt, style="bold red", soft_wrap=True)
 
 
-def exit_if_missed(report: Mapping[str, Any]) -> None:
-    """End the command with an exit code of its own if the target was not reached.
+def exit_if_missed(report: Mapping[str, Any], forms: Sequence[str] = ()) -> None:
+    """End the command with an exit code of its own if the run did not bring what was asked for.
+
+    Args:
+        report: the content of a ``report.json``, or its summary.
+        forms: the forms that were asked for.
 
     Raises:
-        Exit: it was not.
+        Exit: the target was not reached, or by a model of no use, or a form is missing.
     """
     target = report.get("target")
-    if target is not None and not target["reached"]:
+    left_out = [form for form in report.get("forms") or () if not form["made"]]
+    missing = [form["name"] for form in left_out if form["name"] in forms or form.get("failed")]
+    if missing or (target is not None and (not target["reached"] or target.get("usable") is False)):
         raise typer.Exit(EXIT_MISSED)
+
+
+@dataclass(frozen=True)
+class Required:
+    """What the advice of a result must meet, in a run that nobody watches."""
+
+    certified: bool = False
+    times: float | None = None
+    """The lower end of how many times as fast the advised form is."""
+    points: float | None = None
+    """The most points that the advised form may have lost, by the whole interval."""
+
+    @classmethod
+    def parse(cls, text: str | None) -> "Required":
+        """Parse ``certified,times>=1.5,points<=1``.
+
+        Raises:
+            ConfigError: a part cannot be read.
+        """
+        found: dict[str, Any] = {}
+        for part in (text or "").split(","):
+            name = next((one for one in ("times>=", "points<=") if part.strip().startswith(one)), None)
+            try:
+                if name is not None:
+                    found[name[:-2]] = float(part.strip().removeprefix(name))
+                elif part.strip() == "certified":
+                    found["certified"] = True
+                elif part.strip():
+                    raise ValueError
+            except ValueError:
+                raise ConfigError(
+                    f"--require '{part.strip()}' is unknown; write for example certified,times>=1.5,points<=1"
+                ) from None
+        return cls(**found)
+
+    def unmet(self, advice: Mapping[str, Any] | None) -> str | None:
+        """The first thing that the advice does not meet, as a sentence; None if it meets all."""
+        if self == NOTHING:
+            return None
+        if advice is None or advice["form"] is None:
+            return "no form is advised"
+        if self.certified and not advice["certified"]:
+            return f"the form {advice['form']} is not certified"
+        times, change = advice["times"], advice["change"]
+        if self.times is not None and (times is None or times[0] < self.times):
+            return f"the form {advice['form']} is not shown to be {self.times:g} times as fast"
+        if self.points is not None and (change is None or change[0] < -self.points * POINT):
+            return f"the form {advice['form']} is not shown to have lost at most {self.points:g} points"
+        return None
+
+
+NOTHING = Required()
+"""Nothing is required."""
+
+
+def exit_if_unmet(report: Mapping[str, Any], required: Required) -> None:
+    """End the command with an exit code of its own, and say why, if the advice does not meet what is required.
+
+    Raises:
+        Exit: it does not.
+    """
+    unmet = required.unmet(report.get("advice"))
+    if unmet is not None:
+        Console(stderr=True, highlight=False, markup=False).print(f"not met: {unmet}", soft_wrap=True)
+        raise typer.Exit(EXIT_NOT_MET)
 
 
 def show_result(console: Console, job: JobRead) -> None:
     """Print the result of a job, as far as it has one: what its report says, or the last line of each report of an analysis."""
     for finding in job.findings or ():
         console.print(Text.assemble((finding.report, "bold"), f": {finding.sentence}"), soft_wrap=True)
-        console.print(f"  {finding.command}", soft_wrap=True)
+        if finding.command:
+            console.print(f"  {finding.command}", soft_wrap=True)
     if job.report is None:
         return
     report = job.report.model_dump()
@@ -75,6 +156,7 @@ def show_loading(console: Console, report: Mapping[str, Any], directory: Path) -
     """
     made = [form["name"] for form in report["forms"] if form["made"]]
     lines = [f"{directory / KINDS[name].directory}/: {_loaded_by(name)}" for name in made]
+    lines += [f"not published: {form['reason']}" for form in report["forms"] if form.get("failed")]
     if made == [COMPACT]:
         lines.append(f"without this package: axformer export {directory} --data FILE --output DIR --forms onnx_int8")
     console.print("Load it:", *lines, sep="\n  ", soft_wrap=True)
@@ -99,12 +181,12 @@ def show_deployables(console: Console, report: Mapping[str, Any]) -> None:
         return
     text, best = found.table(), found.best
     table = Table(title="What you can deploy", title_justify="left", box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
-    for name in text.head:
-        table.add_column(
-            name, justify="left" if not name else "right", no_wrap=name in ("", "change"), min_width=_longest_word(name)
-        )
+    shown = [place for place, name in enumerate(text.head) if console.width >= _WIDE or name not in _ONLY_WIDE]
+    for name in (text.head[place] for place in shown):
+        whole = name in ("", "change", "times as fast")
+        table.add_column(name, justify="right" if name else "left", no_wrap=whole, min_width=_longest_word(name))
     for row, cells in zip(found.rows, text.rows, strict=True):
-        table.add_row(*cells, style="bold" if row is best else None)
+        table.add_row(*(cells[place] for place in shown), style="bold" if row is best else None)
     console.print(table)
     console.print(found.sentence, soft_wrap=True)
 

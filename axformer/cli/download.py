@@ -11,7 +11,7 @@ import typer
 
 from axformer.cli.display import count
 from axformer.cli.failing import failing
-from axformer.cli.remote import JobArgument, JsonOption, bar, notes, output, service
+from axformer.cli.remote import JobArgument, JsonOption, bar, notes, output, service_for
 from axformer.cli.words import failure
 from axformer.client import Artifact, Client
 from axformer.client.downloads import choose
@@ -36,7 +36,7 @@ def download(
     as_json: JsonOption = False,
 ) -> None:
     """Download a finished job's files, each verified by its SHA-256. An interrupted download continues where it stopped."""
-    with service() as client:
+    with service_for(job) as (client, job):
         directory = to or Path(job)
         chosen = choose(_files(client, job), name)
         with bar(notes(), "Downloading", sum(artifact.bytes for artifact in chosen)) as on_progress:
@@ -73,7 +73,7 @@ def trace(
     with failing():
         if form == "parquet" and to is None and sys.stdout.isatty():
             raise InputError("Parquet is not for terminals; give --output FILE, or pipe it on")
-    with service() as client:
+    with service_for(job) as (client, job):
         if to is not None:
             client.save_trace(job, to, form)
             return

@@ -1,5 +1,6 @@
 """Error handling of all commands: one line on standard error, and an exit code."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -11,7 +12,24 @@ from axformer.errors import AxFormerError, InputError
 EXIT_INPUT = 2
 EXIT_FAILED = 1
 EXIT_MISSED = 3
-"""The run ended well, and its target was not reached."""
+"""The run ended well, and its target was not reached, or by a model of no use, or a form that was asked for is missing."""
+EXIT_NOT_MET = 4
+"""The run ended well, and its advice does not meet what ``--require`` asks."""
+
+
+_IN_COMMANDS = (
+    (r"GET /v1/jobs/(\S+)/path", r"axformer path \1 --all"),
+    (r"GET /v1/jobs\b", "axformer jobs"),
+    (r"GET /v1/keys\b", "axformer keys list"),
+    (r"POST /v1/uploads\b", "axformer upload"),
+)
+"""Requests that the service's messages name, and the commands that make them."""
+
+
+def _in_commands(message: str) -> str:
+    for request, command in _IN_COMMANDS:
+        message = re.sub(request + r"(?!/)", command, message)
+    return message
 
 
 @contextmanager
@@ -27,7 +45,7 @@ def failing() -> Iterator[None]:
         errors.print(f"error: {error}")
         raise typer.Exit(EXIT_INPUT) from None
     except AxFormerError as error:
-        errors.print(f"failed: {error}")
+        errors.print(f"failed: {_in_commands(str(error))}")
         raise typer.Exit(EXIT_FAILED) from None
     except BrokenPipeError:
         raise

@@ -32,7 +32,7 @@ def families(
         return
     console = Console()
     console.print(_table(matrix))
-    console.print(_LEGEND, soft_wrap=True, highlight=False)
+    console.print(" ".join(_LEGEND.split()), highlight=False)
 
 
 def family_matrix() -> dict[str, dict[str, Any]]:

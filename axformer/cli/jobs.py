@@ -5,12 +5,14 @@ from typing import Annotated
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from axformer.cli.display import count
 from axformer.cli.options import labels_of
 from axformer.cli.remote import LISTED_MOST, JsonOption, output, print_json, service
 from axformer.cli.words import NOTHING, age, list_of_jobs, result, span, state
 from axformer.client import Job, Queue
+from axformer.wire.queue import QueuedJobRead
 
 
 def jobs(
@@ -19,7 +21,7 @@ def jobs(
         list[str] | None, typer.Option(help="Only of this kind: pass, export or analysis; may be repeated.")
     ] = None,
     outcome: Annotated[
-        str | None, typer.Option(help="Only succeeded jobs of this outcome: done or target_missed.")
+        str | None, typer.Option(help="Only succeeded jobs of this outcome: done, target_missed or not_usable.")
     ] = None,
     label: Annotated[list[str] | None, typer.Option(help="Only with this label: key=value; may be repeated.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=LISTED_MOST, help="Maximum number of jobs to list.")] = 20,
@@ -42,16 +44,17 @@ def jobs(
             else "There are no jobs yet; axformer submit makes one."
         )
     else:
-        output().print(_table(found))
+        console = output()
+        console.print(_table(console.width, found))
 
 
-def _table(found: list[Job]) -> Table:
+def _table(width: int, found: list[Job]) -> Table:
     has_kinds = any(job.kind != "pass" for job in found)  # most teams have passes alone, and the table is wide enough
-    table = list_of_jobs(*([("kind", 8)] if has_kinds else []), ("result", 16), ("age", 6))
-    for job in found:
-        kind = [job.kind] if has_kinds else []
-        table.add_row(job.id, job.name, state(job.state, job.outcome), *kind, result(job), age(job.created_at))
-    return table
+    rows = (
+        (job.id, job.name, [state(job.state, job.outcome), *[job.kind] * has_kinds, result(job), age(job.created_at)])
+        for job in found
+    )
+    return list_of_jobs(width, [*["kind"] * has_kinds, "result", "age"], rows)
 
 
 def queue(as_json: JsonOption = False) -> None:
@@ -63,17 +66,18 @@ def queue(as_json: JsonOption = False) -> None:
         return
     console = output()
     if line.data:
-        console.print(_places(line))
+        console.print(_places(console.width, line))
     else:
         console.print("Your team has no waiting or running jobs.")
     workers = f"{count(line.workers_alive, 'worker')}, {line.workers_busy} busy"
     console.print(f"{workers}; {count(line.queued_of_all_teams, 'job')} of all teams waiting", soft_wrap=True)
 
 
-def _places(line: Queue) -> Table:
-    table = list_of_jobs(("place", 5), ("starts in", 6), ("ends in", 6))
-    for job in line.data:
-        position = NOTHING if job.position is None else str(job.position)
-        times = (span(job.starts_in_seconds), span(job.ends_in_seconds))
-        table.add_row(job.id, job.name, state(job.state), position, *times)
-    return table
+def _places(width: int, line: Queue) -> Table:
+    rows = ((job.id, job.name, _place_of(job)) for job in line.data)
+    return list_of_jobs(width, ("place", "starts in", "ends in"), rows)
+
+
+def _place_of(job: QueuedJobRead) -> list[str | Text]:
+    position = NOTHING if job.position is None else str(job.position)
+    return [state(job.state), position, span(job.starts_in_seconds), span(job.ends_in_seconds)]

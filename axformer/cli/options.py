@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from inspect import Signature, signature
+from itertools import chain, count
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,6 +19,7 @@ from axformer.data.columns import Columns
 from axformer.errors import ConfigError
 from axformer.forms.kinds import KINDS
 from axformer.wire.heads import FEWEST_LABELS, HEAD_TASKS, parse_head
+from axformer.wire.references import tidy
 from axformer.wire.run import Run, read_run
 
 CheckpointArgument = Annotated[
@@ -40,6 +42,14 @@ ColumnsOption = Annotated[
     str | None,
     typer.Option(
         help="Names of the columns, for example text=sentence,label=class; several make a list: choices=ending0+ending1."
+    ),
+]
+RequireOption = Annotated[
+    str | None,
+    typer.Option(
+        help="What the advised form must meet, for runs that nobody watches: certified, times>=1.5, points<=1, with commas "
+        "between them. The exit code is 4 if it does not.",
+        metavar="REQUIREMENTS",
     ),
 ]
 DeviceOption = Annotated[str, typer.Option(help="cpu, cuda, cuda:1 ...; auto takes a GPU if there is one.")]
@@ -135,6 +145,17 @@ def state_of(output: Path) -> Path:
     return whole.with_name(f".{whole.name}-training")
 
 
+def beside(checkpoint: str) -> Path:
+    """A directory for the result of a checkpoint that does not exist yet: beside it, or here for a model of the hub."""
+    path, on_hub, model = Path(checkpoint), *tidy(checkpoint).partition("hf://")[1:]
+    if on_hub:
+        path = Path(model.partition("@")[0].rpartition("/")[2])
+    elif not path.name or path.name == "..":
+        path = path.resolve()
+    names = chain([f"{path.name}-pruned"], (f"{path.name}-pruned-{number}" for number in count(2)))
+    return next(made for name in names if not (made := path.with_name(name)).exists())
+
+
 def finetune_of(texts: list[str] | None) -> dict[str, Any] | None:
     """The training settings that are given, each written ``name=value``; None without any."""
     return dict(parse_knob(text) for text in texts) if texts else None
@@ -210,6 +231,14 @@ class RunOptions:
     finetune: FinetuneOption = None
     head: HeadOption = None
     forms: FormsOption = None
+    at_most: Annotated[
+        float | None,
+        typer.Option(
+            help="The most points that a form may cost to be advised: by default those of the certificate, else 5 where a size "
+            "or speed is asked for, and 1 elsewhere.",
+            metavar="POINTS",
+        ),
+    ] = None
     accept_poor_model: Annotated[
         bool,
         typer.Option(
@@ -239,6 +268,7 @@ class RunOptions:
                 "preset": self.preset,
                 "config": knobs_of(self.config, self.set_)
                 | {name: value for name, value in knobs.items() if value is not None},
+                "at_most": self.at_most,
                 "forms": None if self.forms is None else forms_of(self.forms),
             }
         )

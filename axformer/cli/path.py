@@ -12,12 +12,22 @@ from rich.table import Table
 
 from axformer.cli.failing import EXIT_MISSED, failing
 from axformer.cli.options import FormsOption, forms_of
-from axformer.cli.remote import HubTokenOption, JsonOption, hub_token_of, notes, output, print_json, service
+from axformer.cli.remote import (
+    HubTokenOption,
+    JsonOption,
+    hub_token_of,
+    notes,
+    output,
+    print_json,
+    result_here,
+    service_for,
+)
 from axformer.cli.words import NOTHING
 from axformer.client import Client, PassPath
 from axformer.config import config_class
 from axformer.errors import InputError
 from axformer.plan.elements import label_of
+from axformer.plan.result_files import read_result
 from axformer.scores.path_costs import Costs, PathModel, costs_of
 from axformer.wire.metrics import LOSS
 from axformer.wire.report import PathPoint
@@ -27,7 +37,7 @@ _REPORT = "report.json"
 
 
 def path(
-    source: Annotated[str, typer.Argument(help="Id of a job, or the directory of a result.", metavar="JOB|RESULT")],
+    source: Annotated[str, typer.Argument(help="A job, or the directory of a result.", metavar="JOB|RESULT")],
     within: Annotated[
         float | None,
         typer.Option(min=0, help="Name the fastest model that costs at most so many points of the metric."),
@@ -51,7 +61,7 @@ def path(
     --export queues a job that writes a model without another pass.
     """
     if export is not None:
-        with service() as client:
+        with service_for(source) as (client, source):
             _export(client, source, export, forms_of(forms or "compact"), asked=hub_token, as_json=as_json)
         return
     models = _read(source)
@@ -68,18 +78,19 @@ def path(
 
 def _read(source: str) -> PassPath:
     """The path of a local result, or of a job."""
-    if not Path(source).is_dir():
-        with service() as client:
-            return client.path(source)
     with failing():
-        return _of_result(Path(source) / _REPORT)
+        here = result_here(source)
+        if here is not None:
+            return _of_result(here / _REPORT)
+    with service_for(source) as (client, job):
+        return client.path(job)
 
 
 def _of_result(report: Path) -> PassPath:
     try:
-        points = json.loads(report.read_text(encoding="utf-8")).get("path") or []
+        points = json.loads(read_result(report.parent, report.name)).get("path") or []
         data = [PathPoint.model_validate(point) for point in points]
-    except (OSError, ValueError, AttributeError) as error:
+    except (ValueError, AttributeError) as error:
         why = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
         raise InputError(f"'{report}' is not the report of a run: {why}") from None
     return PassPath(kept=next((point.seq for point in data if point.kept), None), data=data)

@@ -7,29 +7,27 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from pydantic import ValidationError
 
 from axformer.cli.failing import failing
-from axformer.cli.remote import JsonOption, output, service
+from axformer.cli.remote import JsonOption, output, result_here, service_for
 from axformer.drawing.chart import loss_chart
-from axformer.errors import InputError
-from axformer.plan.trial import Trial
+from axformer.plan.path import read_trace_beside
 
 LOSS = "loss.svg"
 _OF_RESULTS = ("plan.svg", "path.svg")
 """Pictures that a result contains."""
-_TRACE = "trace.jsonl"
 
 
 def plot(
-    source: Annotated[str, typer.Argument(help="Directory of a result, or the id of a job.", metavar="RESULT|JOB")],
+    source: Annotated[str, typer.Argument(help="Directory of a result, or a job.", metavar="RESULT|JOB")],
     to: Annotated[Path, typer.Option("--output", help="Directory for the pictures; it is made.")] = Path(),
     as_json: JsonOption = False,
 ) -> None:
     """Write the pictures of a pass as SVG: loss.svg, trial by trial, and once it has ended plan.svg, what is left, and
     path.svg, what speed costs."""
     with failing():
-        written = _of_directory(Path(source), to) if Path(source).is_dir() else _of_job(source, to)
+        here = result_here(source)
+        written = _of_job(source, to) if here is None else _of_directory(here, to)
     if as_json:
         sys.stdout.write(json.dumps([str(path) for path in written], indent=1) + "\n")
     else:
@@ -38,14 +36,7 @@ def plot(
 
 
 def _of_directory(result: Path, to: Path) -> list[Path]:
-    try:
-        lines = (result / _TRACE).read_text(encoding="utf-8").splitlines()
-        trials = [Trial.model_validate_json(line) for line in lines]
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"'{result}' is not a result of a pass: {error}") from None
-    except ValidationError as error:
-        raise InputError(f"'{result / _TRACE}' is not a trace: {error.errors()[0]['msg']}") from None
-    written = [_write(to / LOSS, loss_chart(trials))]
+    written = [_write(to / LOSS, loss_chart(read_trace_beside(result)))]
     for name in _OF_RESULTS:
         made = result / name
         if made.is_file():
@@ -56,7 +47,7 @@ def _of_directory(result: Path, to: Path) -> list[Path]:
 
 
 def _of_job(job_id: str, to: Path) -> list[Path]:
-    with service() as client:
+    with service_for(job_id) as (client, job_id):
         written = [_write(to / LOSS, loss_chart(list(client.trace(job_id))))]
         there = {one.name for one in client.artifacts(job_id)}
         if names := [name for name in _OF_RESULTS if name in there]:

@@ -20,22 +20,37 @@ _FILES = ("plan.json", "trace.jsonl", "report.json", "report.html", "run.json", 
 @options.takes_run
 def prune(
     asked: options.RunOptions,
-    output: Annotated[Path, typer.Option(help="Directory for the result; it must not exist, or be empty.")],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            help="Directory for the result; it must not exist, or be empty. By default CHECKPOINT-pruned beside it, "
+            "or with a number behind it.",
+            show_default=False,
+        ),
+    ] = None,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print the answer alone, and where the result lies.")
+    ] = False,
     device: options.DeviceOption = "auto",
     as_json: options.ReportJsonOption = False,
+    require: options.RequireOption = None,
 ) -> None:
     """Prune a fine-tuned model, and write the smaller, verified model."""
+    from axformer.cli.deploying import Required, exit_if_missed, exit_if_unmet
+
     with failing():
-        settled = asked.run().settled()
-        console = Console(highlight=False, markup=False, stderr=as_json)
+        settled, required = asked.run().settled(), Required.parse(require)
+        output = output or options.beside(asked.checkpoint)
+        console = Console(highlight=False, markup=False, stderr=as_json, quiet=quiet)
         report = _carry_out(console, settled, output, ready(device, output))
     if as_json:
         print(json.dumps(report, indent=1))  # noqa: T201 - this is what was asked for
+    elif quiet:
+        _answer(Console(highlight=False, markup=False), report, output)
     else:
         _tell(console, report, output)
-    from axformer.cli.deploying import exit_if_missed
-
-    exit_if_missed(report)
+    exit_if_unmet(report, required)
+    exit_if_missed(report, settled.run.forms)
 
 
 def _carry_out(console: Console, settled: SettledRun, output: Path, device: str) -> dict[str, Any]:
@@ -68,6 +83,16 @@ def _carry_out(console: Console, settled: SettledRun, output: Path, device: str)
         report = run.publish(output, settled.forms, around.on_step)
     shutil.rmtree(state, ignore_errors=True)
     return report
+
+
+def _answer(console: Console, report: dict[str, Any], output: Path) -> None:
+    from axformer.cli.deploying import show_certificate, show_target
+    from axformer.reporting.deploy_table import deployables
+
+    found = deployables(report)
+    show_target(console, report)
+    show_certificate(console, report)
+    console.print(*[] if found is None else [found.sentence], f"In {output}/", sep="\n", soft_wrap=True)
 
 
 def _tell(console: Console, report: dict[str, Any], output: Path) -> None:

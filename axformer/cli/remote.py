@@ -2,9 +2,12 @@
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,9 +16,20 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
 from axformer.cli.failing import failing
-from axformer.client import Client, Patience
+from axformer.client import Client, Job, Patience, ServiceError
+from axformer.client.address import AddressError, find_address
+from axformer.plan.result_files import no_result
+from axformer.wire.references import tidy
 
-JobArgument = Annotated[str, typer.Argument(help="Id of a job, as printed by submit and jobs.", metavar="JOB")]
+JobArgument = Annotated[
+    str,
+    typer.Argument(help="A job: its id, the beginning or end of it, its name, or - for the newest.", metavar="JOB"),
+]
+_ID = re.compile("job_[0-9a-f]{32}")
+_LEAST_PART = 4
+_JOBS_LOOKED_AT = 1000
+_SHOWN = 3
+_READ_WIDTH = 160
 _HUB_VARIABLE, _HUB = "AXFORMER_HUB_TOKEN", "hf://"
 LISTED_MOST = 1_000_000
 """Most entries of a list that may be asked for."""
@@ -33,6 +47,66 @@ _PATIENCE = Patience(attempts=5, longest_wait=8.0)
 """A person is waiting, so retries last a few seconds only. Commands that follow a job are as patient as any client."""
 
 
+class NoSuchJobError(ServiceError):
+    """No job of the team, or more than one, is meant."""
+
+    code = "job_not_found"
+
+
+@contextmanager
+def service_for(job: str) -> Iterator[tuple[Client, str]]:
+    """As :func:`service`, with the id of the job that someone means."""
+    with service() as client:
+        yield client, id_of(client, job)
+
+
+def id_of(client: Client, job: str) -> str:
+    """The id of a job: given that, its beginning or end, the job's name, or ``-`` or ``last`` for the newest.
+
+    Raises:
+        NoSuchJobError: none of the newest jobs is meant, or more than one.
+    """
+    if _ID.fullmatch(job):
+        return job
+    is_last = job in ("-", "last")
+    found = [one for one in islice(client.jobs(), 1 if is_last else _JOBS_LOOKED_AT) if is_last or _is_meant(one, job)]
+    if len(found) == 1:
+        return found[0].id
+    if found:
+        told = ", ".join(f"{one.id} ({one.name})" for one in found[:_SHOWN])
+        raise NoSuchJobError(
+            f"'{job}' is the name, or a part of the id, of {len(found)} jobs: {told}; give more of the id"
+        )
+    if Path(job).exists():
+        raise NoSuchJobError(f"'{job}' lies here and is no job; axformer path {job} shows the models of a result")
+    raise NoSuchJobError(f"your team has no job '{job}'; axformer jobs lists those there are")
+
+
+def _is_meant(job: Job, text: str) -> bool:
+    digits = text.removeprefix("job_")
+    is_part = len(digits) >= _LEAST_PART and (job.id.startswith(f"job_{digits}") or job.id.endswith(digits))
+    return job.name == text or is_part
+
+
+def result_here(source: str) -> Path | None:
+    """The directory of a result on this machine; None where a job is meant.
+
+    Raises:
+        PlanError: it is a file, or a path where nothing lies.
+        AddressError: no directory of that name is here, and it is not known where the service is.
+    """
+    path = Path(source)
+    if path.is_dir():
+        return path
+    if path.exists() or "/" in source:
+        raise no_result(path, "report.json")
+    try:
+        find_address()
+    except AddressError as error:
+        raise AddressError(f"'{source}' is no directory here, and of jobs {error}") from None
+    return None
+
+
 @contextmanager
 def service() -> Iterator[Client]:
     """Open a client for the stored address; a refusal ends the command with a one-line message."""
@@ -41,8 +115,9 @@ def service() -> Iterator[Client]:
 
 
 def output() -> Console:
-    """The console for results."""
-    return Console(highlight=False, markup=False)
+    """The console for results, with whole lines for programs that read them."""
+    is_read = not sys.stdout.isatty() and "COLUMNS" not in os.environ
+    return Console(highlight=False, markup=False, width=_READ_WIDTH if is_read else None)
 
 
 def notes() -> Console:
@@ -61,7 +136,7 @@ def hub_token_of(asked: bool, sources: Iterable[str | None]) -> str | None:
     """The hub token, if the user asks for a prompt, or if the environment has one and a source is on the hub."""
     if asked:
         return read_secret("Token of the model hub")
-    reads_hub = any(source is not None and source.startswith(_HUB) for source in sources)
+    reads_hub = any(source is not None and tidy(source).startswith(_HUB) for source in sources)
     return os.environ.get(_HUB_VARIABLE) or None if reads_hub else None
 
 

@@ -1,6 +1,7 @@
 """``axformer show``: one job."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -8,10 +9,11 @@ from rich.text import Text
 
 from axformer.cli.deploying import show_result
 from axformer.cli.display import duration
-from axformer.cli.remote import JobArgument, JsonOption, output, print_json, service
+from axformer.cli.remote import JobArgument, JsonOption, output, print_json, service_for
 from axformer.cli.words import age, change_of_loss, knobs, outcome, place, state
-from axformer.client import Job
+from axformer.client import Client, Job
 from axformer.client.answers import JobReport
+from axformer.client.errors import NotFoundError
 from axformer.config import changed_knobs
 from axformer.wire.handovers import HandoverRead
 from axformer.wire.heads import NewHead
@@ -19,21 +21,32 @@ from axformer.wire.heads import NewHead
 
 def show(job: JobArgument, as_json: JsonOption = False) -> None:
     """Show a job: its inputs, its state and its result."""
-    with service() as client:
+    with service_for(job) as (client, job):
         shown = client.job(job)
+        facts = [] if as_json else list(_facts(shown, partial(_named, client)))
     if as_json:
         print_json(shown)
         return
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
-    for name, value in _facts(shown):
+    for name, value in facts:
         table.add_row(name, value)
     output().print(table)
     show_result(output(), shown)
 
 
-def _facts(job: Job) -> Iterator[tuple[str, RenderableType]]:
+def _named(client: Client, uri: str) -> str:
+    """A reference; of an upload with the name of its file, as long as it is kept."""
+    if not uri.startswith("upload:"):
+        return uri
+    try:
+        return f"{client.uploaded(uri).filename} ({uri})"
+    except NotFoundError:
+        return f"{uri} (deleted)"
+
+
+def _facts(job: Job, named: Callable[[str], str]) -> Iterator[tuple[str, RenderableType]]:
     yield "job", job.id
     yield "name", job.name
     yield "kind", job.kind
@@ -50,7 +63,7 @@ def _facts(job: Job) -> Iterator[tuple[str, RenderableType]]:
         yield "result", _result(job.report)
     if job.deliver is not None:
         yield "goes to", _going(job.deliver)
-    yield from _asked(job)
+    yield from _asked(job, named)
     if job.labels:
         yield "labels", ", ".join(f"{key}={value}" for key, value in job.labels.items())
     if job.webhook is not None:
@@ -60,14 +73,20 @@ def _facts(job: Job) -> Iterator[tuple[str, RenderableType]]:
         yield "took", duration((job.finished_at - job.started_at).total_seconds())
 
 
-def _asked(job: Job) -> Iterator[tuple[str, RenderableType]]:
+def _asked(job: Job, named: Callable[[str], str]) -> Iterator[tuple[str, RenderableType]]:
     """The inputs, and what is to be done with them."""
     for name, source in job.sources.items():
-        yield name, str(source["uri"])
+        yield name, named(source["uri"])
     if job.analysis is not None:
         yield "reports", ", ".join(job.analysis.reports or ["all that the inputs allow"])
         return
-    yield "knobs", knobs(job.preset, changed_knobs(job.preset, job.config))
+    if job.goal is None:
+        yield "knobs", knobs(job.preset, changed_knobs(job.preset, job.config))
+    else:
+        yield (
+            "goal",
+            ", ".join([job.goal, *(f"{name}={value}" for name, value in job.posted.get("config", {}).items())]),
+        )
     if job.finetune is not None:
         yield "finetune", ", ".join(f"{name}={value}" for name, value in job.finetune.items() if value is not None)
     if job.head is not None:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from axformer.cli.remote import JobArgument, JsonOption, notes, output, print_json, read_secret, service
+from axformer.cli.remote import JobArgument, JsonOption, notes, output, print_json, read_secret, service_for
 from axformer.client import Job
 from axformer.errors import ConfigError
 
@@ -23,25 +23,25 @@ DeliverOption = Annotated[
 
 def cancel(job: JobArgument, as_json: JsonOption = False) -> None:
     """Cancel a job: a queued one at once, a running one at its next trial."""
-    with service() as client:
+    with service_for(job) as (client, job):
         _tell(client.cancel(job), as_json=as_json)
 
 
 def pause(job: JobArgument, as_json: JsonOption = False) -> None:
     """Pause a job at its next trial; it keeps its trace."""
-    with service() as client:
+    with service_for(job) as (client, job):
         _tell(client.pause(job), as_json=as_json)
 
 
 def resume(job: JobArgument, as_json: JsonOption = False) -> None:
     """Resume a paused job where its trace ends."""
-    with service() as client:
+    with service_for(job) as (client, job):
         _tell(client.resume(job), as_json=as_json)
 
 
 def retry(job: JobArgument, as_json: JsonOption = False) -> None:
     """Run a failed or cancelled job again from the start."""
-    with service() as client:
+    with service_for(job) as (client, job):
         error = client.job(job).error
         _tell(client.retry(job), as_json=as_json)
     if error is not None and not error.retryable:
@@ -67,7 +67,7 @@ def deliver(
 
     That happens now, or when the job has succeeded. It also repeats what has failed.
     """
-    with service() as client:
+    with service_for(job) as (client, job):
         if uri is None:
             asked = client.job(job).deliver
             if asked is None:

@@ -25,6 +25,8 @@ from axformer.cli.words import place
 from axformer.client import Client, Job, Upload
 from axformer.client.packing import sendable
 from axformer.errors import ConfigError, DataError
+from axformer.intake.references import hub_example
+from axformer.wire.references import tidy
 
 NameOption = Annotated[str | None, typer.Option(help="A name for people; by default the checkpoint's own name.")]
 DeviceWantedOption = Annotated[str, typer.Option(help="The device that the worker must have: any, cpu or gpu.")]
@@ -134,10 +136,10 @@ def _referring(client: Client) -> Callable[[str], str | Upload]:
     @cache
     def reference(text: str) -> str | Upload:
         if "://" in text or text.startswith("upload:"):
-            return text
+            return tidy(text)
         path = Path(text)
         if not path.exists():
-            raise DataError(f"'{text}' does not exist here; give a path, or a reference such as hf://organisation/name")
+            raise DataError(f"'{text}' does not exist here; give a path, or a reference such as {hub_example(text)}")
         return _sent(client, path)
 
     return reference

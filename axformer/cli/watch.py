@@ -8,9 +8,11 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from axformer.cli.deploying import exit_if_missed, show_result
+from axformer.cli.deploying import NOTHING, Required, exit_if_missed, exit_if_unmet, show_result
 from axformer.cli.display import display_for
-from axformer.cli.remote import JobArgument, JsonOption, notes, output, service
+from axformer.cli.failing import failing
+from axformer.cli.options import RequireOption
+from axformer.cli.remote import JobArgument, JsonOption, notes, output, service_for
 from axformer.cli.words import failure
 from axformer.client import Client, Job, ServiceError, Update
 from axformer.methods.progress import Progress
@@ -27,21 +29,23 @@ class JobFailedError(ServiceError):
     code = "job_failed"
 
 
-def watch(job: JobArgument, as_json: JsonOption = False) -> None:
+def watch(job: JobArgument, as_json: JsonOption = False, require: RequireOption = None) -> None:
     """Follow a job to its end; exit code 0 only if it succeeds. Ctrl-C leaves the job running.
 
     With --json each trial is a line {"trial": ...}, and each new state of the job a line {"job": ...}.
     """
-    with service() as client:
-        follow(client, job, as_json=as_json)
+    with failing():
+        required = Required.parse(require)
+    with service_for(job) as (client, job):
+        follow(client, job, as_json=as_json, required=required)
 
 
-def follow(client: Client, job_id: str, *, as_json: bool) -> None:
+def follow(client: Client, job_id: str, *, as_json: bool, required: Required = NOTHING) -> None:
     """Show a job until it has ended.
 
     Raises:
         JobFailedError: it has not succeeded.
-        Exit: someone pressed Ctrl-C.
+        Exit: someone pressed Ctrl-C, or the result is not what was asked for or required.
     """
     try:
         if as_json:
@@ -51,7 +55,9 @@ def follow(client: Client, job_id: str, *, as_json: bool) -> None:
             show_result(output(), job)
             output().print(f"Its files: axformer download {job.id}", soft_wrap=True)
         if job.report is not None:
-            exit_if_missed(job.report.model_dump())
+            report = job.report.model_dump()
+            exit_if_unmet(report, required)
+            exit_if_missed(report, () if job.posted is None else job.posted.get("forms") or ())
     except KeyboardInterrupt:
         notes().print(f"\nNo longer watching; the job goes on. Look at it again with: axformer watch {job_id}")
         raise typer.Exit(EXIT_INTERRUPTED) from None

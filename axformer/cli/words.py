@@ -1,6 +1,6 @@
 """Texts about jobs that several commands print."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -18,13 +18,11 @@ from axformer.wire.states import JobOutcome
 NOTHING = "–"
 _COLOURS = {"succeeded": "green", "failed": "red", "cancelled": "dim", "queued": "yellow", "paused": "yellow"}
 _RUNNING = "cyan"
-_MISSED = "target missed"
 _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
-ID_WIDTH = 36
-"""Width of a job's id, which people copy, so it is never cut."""
-NAME_WIDTH = 32
-"""Longer names wrap; they may have 200 characters."""
-STATE_WIDTH = len("validating")
+_WIDE = 110
+"""Columns of a terminal that shows whole ids beside names."""
+_SHORT_ID = 8
+"""Digits at the end of an id by which a narrower one shows it, and by which commands know the job."""
 
 
 def knobs(preset: str, changed: Mapping[str, Any]) -> str:
@@ -33,9 +31,9 @@ def knobs(preset: str, changed: Mapping[str, Any]) -> str:
 
 
 def state(name: str, outcome: str | None = None) -> Text:
-    """A state in its colour; of a succeeded job that missed its target, that."""
-    if outcome == JobOutcome.TARGET_MISSED:
-        return Text(_MISSED, "red")
+    """A state in its colour; of a succeeded job that missed its target, or whose model is of no use, that."""
+    if outcome is not None and outcome != JobOutcome.DONE:
+        return Text(outcome.replace("_", " "), "red")
     return Text(name, _COLOURS.get(name, _RUNNING))
 
 
@@ -90,18 +88,26 @@ def outcome(report: JobReport) -> Outcome:
     return Outcome("validation", "loss", report.base["validation"]["loss"], report.pruned["validation"]["loss"])
 
 
-def list_of_jobs(*widths: tuple[str, int]) -> Table:
-    """A table whose rows begin with a job's id, name and state, narrow enough for 80 columns.
+def shown_id(job_id: str, width: int) -> str:
+    """The id of a job, or its end where a terminal has few columns."""
+    return job_id if width >= _WIDE else job_id[-_SHORT_ID:]
+
+
+def list_of_jobs(width: int, columns: Sequence[str], rows: Iterable[tuple[str, str, Sequence[str | Text]]]) -> Table:
+    """A table of jobs, one line each.
 
     Args:
-        widths: the other columns, and how many letters they need at least; only the name gives way, to more lines.
+        width: columns of the terminal; where they are few, ids and names are cut.
+        columns: what is shown beside id, name and state.
+        rows: id, name, and the cells from the state on, of each job.
     """
-    table = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False)
-    table.add_column("job", no_wrap=True, min_width=ID_WIDTH)
-    table.add_column("name", overflow="fold", max_width=NAME_WIDTH)
-    table.add_column("state", no_wrap=True, min_width=STATE_WIDTH)
-    for name, width in widths:
-        table.add_column(name, no_wrap=True, justify="right", min_width=max(width, len(name)))
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    for name in ("job", "name", "state", *columns):
+        is_name = name == "name"
+        table.add_column(name, no_wrap=not is_name, min_width=8, justify="right" if name in columns else "left")
+    for job_id, name, cells in rows:
+        shown = Text(name) if width >= _WIDE else Text(name, no_wrap=True, overflow="ellipsis")
+        table.add_row(shown_id(job_id, width), shown, *cells)
     return table
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import quote
 
 from axformer.client.address import find_address
 from axformer.client.answers import Page, Upload
@@ -71,6 +72,10 @@ class Calls:
         if stored.sha256 != sent.sha256:
             raise TransferError(f"'{path}' has changed while it was sent, or on the way ({stored.id}); send it again")
         return stored
+
+    def uploaded(self, uri: str) -> Upload:
+        """The file behind a reference ``upload:ID``."""
+        return self._connection.read(Upload, "GET", f"/uploads/{quote(uri.removeprefix('upload:'), safe='')}")
 
     def _pages(self, shape: type[Page[Item, Any]], path: str, asked: Mapping[str, Any]) -> Iterator[Item]:
         """Yield the items of a list, reading pages as needed."""

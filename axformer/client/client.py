@@ -100,7 +100,7 @@ class Client(Calls):
             states: only in these.
             kinds: only of these: ``pass``, ``export``, ``analysis``.
             labels: only with all of these.
-            outcome: only succeeded jobs that are ``done`` or have ``target_missed``.
+            outcome: only succeeded jobs that are ``done``, have ``target_missed`` or are ``not_usable``.
             page: jobs of one request.
         """
         asked: dict[str, Any] = {"state": list(states), "kind": list(kinds)}

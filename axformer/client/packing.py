@@ -67,7 +67,7 @@ def _pack(directory: Path, archive: IO[bytes]) -> None:
     if not any(is_shard(path.name) for path in files) or not (directory / CONFIG).is_file():
         raise CheckpointError(
             f"'{directory}' is not a checkpoint with safetensors weights: it needs {CONFIG} and *.safetensors; "
-            f"{remedy_in(directory)}"
+            f"{remedy_in(directory)}; data is sent as one file"
         )
     adapter = adapter_beside([path.name for path in files])
     if adapter is not None:

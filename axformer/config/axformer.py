@@ -128,10 +128,12 @@ class PassConfig(RunConfig):
     refine_margin: float = Field(default=1.1, ge=1.0, le=100.0)
     """If a kept block's loss is below this many times the smallest loss, its parts are tried (Alg. 1 line 19)."""
     majority_fraction: float = Field(default=0.5, ge=0.0, lt=1.0)
-    """Strictly more than this share of the samples must be helped (Alg. 1 line 4)."""
+    """Strictly more than this share of the samples must be helped (Alg. 1 line 4): of the different inputs, and for hard
+    attention of those that it can change."""
     attention_top_k: int | None = Field(default=30, ge=1)
     """Attention probabilities that hard attention keeps for each query (section III-B: 30 was best for all tasks). Hard
-    attention is tried layer by layer before any removal; with None it is not, which gives a row of Table V."""
+    attention is tried layer by layer before any removal; with None it is not, which gives a row of Table V. It can change texts
+    of more tokens than that alone, and is left out where there are too few."""
     neuron_group_size: int | None = Field(default=None, ge=1)
     """Number of neurons tried together. None means a twelfth of the block, as in the authors' program; 1 follows the paper to
     the letter."""
@@ -175,18 +177,19 @@ class PassConfig(RunConfig):
         return PaperVariant()
 
     @property
-    def is_refitted(self) -> bool:
-        return self.repair == "refit"
+    def counts_every_row(self) -> bool:
+        """Whether copies of an input, and for hard attention those that it cannot change, are counted as helped or not."""
+        return False
 
     @property
     def has_ranked_groups(self) -> bool:
         """Whether a group may hold neurons that do not lie side by side, so that the data says which."""
-        return self.is_refitted or self.neuron_groups == "ranked"
+        return self.repair == "refit" or self.neuron_groups == "ranked"
 
     @property
     def needs(self) -> Needs:
         gradients = self.order is Order.IMPORTANCE or self.neuron_groups == "ranked"
-        return Needs(fitting=self.is_refitted, gradients=gradients, calibration=self.is_refitted)
+        return Needs(fitting=self.repair == "refit", gradients=gradients, calibration=self.repair == "refit")
 
     @property
     def evaluates_in_float32(self) -> bool:
@@ -208,11 +211,11 @@ class PassConfig(RunConfig):
             raise ConfigError(
                 "order=explicit and explicit_order go together, with preset=published; give both or neither"
             )
-        if self.is_refitted and self.evaluate_in != "float32":
+        if self.needs.fitting and self.evaluate_in != "float32":
             raise ConfigError(
                 f"repair=refit fits weights for float32, and does not go with evaluate_in={self.evaluate_in}"
             )
-        if self.is_refitted and self.variant.neuron_search != "groups":
+        if self.needs.fitting and self.variant.neuron_search != "groups":
             raise ConfigError(
                 f"repair=refit ranks groups of neurons, and does not go with neuron_search={self.variant.neuron_search}"
             )
@@ -221,7 +224,7 @@ class PassConfig(RunConfig):
     def _check_groups(self) -> None:
         if self.neuron_groups == "contiguous":
             return
-        if self.is_refitted:
+        if self.needs.fitting:
             raise ConfigError(
                 "neuron_groups=ranked: with repair=refit, neurons are grouped by what can be repaired best; leave one out"
             )
@@ -241,3 +244,7 @@ class PublishedConfig(PaperVariant, PassConfig):
     @property
     def variant(self) -> PaperVariant:
         return self
+
+    @property
+    def counts_every_row(self) -> bool:
+        return True  # as the authors' program does

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -12,6 +12,11 @@ from axformer.plan.elements import Dimensions
 
 LARGEST_INTEGER = 2**31 - 1
 """The largest seed and length: of 32 bits with a sign, as what draws numbers and cuts inputs everywhere takes."""
+
+
+BY_ROWS: Literal["rows"] = "rows"
+"""``within_points`` as few as the confirming rows are likely to certify."""
+Points = Annotated[float, Field(ge=0.0, le=100.0)] | Literal["rows"] | None
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,8 @@ class About:
     """The files that it adds to a result."""
     takes_score: bool = False
     """Whether a program may pass in a score of heads and neurons (:data:`axformer.scores.importance.ScoreUnits`)."""
+    uses_labels: bool = True
+    """Whether a label of the deciding rows has a say in what is removed."""
     reports_best: bool = False
     """Whether the card names the best model on the path by held-out figures, as a table of a paper does."""
 
@@ -82,12 +89,13 @@ class RunConfig(BaseModel):
     """Share of the validation rows that do not decide on trials. Every acceptance gives a model; the one with the lowest loss
     on these rows is kept, or with ``tolerance`` the last one before a model whose loss on them may be above the limit. 0 keeps
     the model at the end of the run, as the paper does; 0.5 sets half of the rows apart."""
-    within_points: float | None = Field(default=None, ge=0.0, le=100.0)
+    within_points: Points = None
     """With ``confirm``: instead of the model with the lowest loss, keep the cheapest model on the path that is certified to
     have lost less than this many points (hundredths) of its metric. The metric is the first in the report. If it is the share
     of right answers, the test on the confirming rows is exact, one-sided at 5 %; for metrics that are not means over rows it is
     asymptotic, and the certificate says so. ``tolerance`` makes the path of a pass long; its trade also keeps the metric within
-    these points on the deciding rows, each round within its share of them."""
+    these points on the deciding rows, each round within its share of them. ``rows`` takes as few points as the confirming rows
+    are likely to certify where one answer in a hundred is lost and as many gained."""
     target_size: float | None = Field(default=None, gt=0.0, lt=1.0)
     """Stop as soon as no more than this share of the model's parameters is left; None continues to the end, as the paper does.
     Together with ``target_speedup``, both targets must be reached."""
@@ -137,6 +145,11 @@ class RunConfig(BaseModel):
     def expects_cost(self) -> bool:
         """Whether a size or a speed is asked for, whatever it costs, so that a result is judged by what it cost."""
         return self.about.of_plans and self.within_points is None
+
+    @property
+    def asks_for_time(self) -> bool:
+        """Whether ``target_speedup`` is of time, and not of operations."""
+        return False
 
     @property
     def attention_kept(self) -> int | None:

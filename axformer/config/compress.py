@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
-from axformer.config.common import About, Needs, PlansConfig
+from axformer.config.common import About, Needs, PlansConfig, Points
 from axformer.plan.elements import Dimensions
 
 CONFIRM_IF_CALIBRATED = 0.8
@@ -31,6 +31,7 @@ class CompressConfig(PlansConfig):
         method="axformer.methods.compress.method:Compress",
         made=_MADE,
         calibrated_with="repair=refit",
+        uses_labels=False,
     )
 
     method: Literal["compress"] = "compress"
@@ -39,16 +40,16 @@ class CompressConfig(PlansConfig):
     confirm: float = Field(default=0.4, ge=0.0, le=0.9)
     """Share of the validation rows that neither decide nor calibrate, but choose between the models of the budgets. With
     calibration data of its own the default is 0.8: the other rows have little left to do, and more rows certify more."""
-    within_points: float | None = Field(default=1.0, ge=0.0, le=100.0)
+    within_points: Points = 1.0
     """Keep the cheapest model that is certified to have lost less than this many points (hundredths) of its metric, with
     95 % confidence where the report says so. None keeps the model with the lowest loss on the confirming rows, or without
-    ``confirm`` the last one."""
+    ``confirm`` the last one. With a target, ``within_points`` and ``confirm`` are not used unless they are given."""
     budgets: tuple[float, ...] = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)
-    """Shares of the encoder's cost, largest first. Each gives a model on the path. With ``cost=operations``, a
-    ``target_speedup`` that the last one misses adds the one that reaches it, if the model can go there."""
+    """Shares of the encoder's cost, largest first. Each gives a model on the path. A ``target_speedup`` that the last one
+    misses adds the one that reaches it, if the model can go there."""
     cost: Literal["operations", "latency"] = "operations"
     """The cost that budgets are shares of: ``operations`` at the lengths of the data, or ``latency``, the milliseconds for one
-    input of median length, measured block by block on the device of the run."""
+    input of median length, measured block by block on the device of the run. ``target_speedup`` counts the same."""
     repair: Literal["refit", "none"] = "refit"
     """``refit`` fits the remaining weights to the outputs of the untouched model; ``none`` leaves them as they are."""
     polish: int = Field(default=0, ge=0, le=100)
@@ -59,6 +60,15 @@ class CompressConfig(PlansConfig):
     """Number of deciding rows for the level table, or of calibration rows if fewer decide. More rows make the table more
     reliable and take proportionally longer."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _a_target_needs_no_points(cls, knobs: Any) -> Any:
+        """A size or a speed that is named is not held back by points that nobody named."""
+        targets = ("target_size", "target_speedup")
+        if isinstance(knobs, Mapping) and any(knobs.get(name) is not None for name in targets):
+            return knobs if knobs.get("within_points") is not None else {"within_points": None, "confirm": 0.0, **knobs}
+        return knobs
+
     def calibrated(self) -> Self:
         config = super().calibrated()
         if "confirm" in self.model_fields_set or self.within_points is None:
@@ -66,9 +76,13 @@ class CompressConfig(PlansConfig):
         return config.model_copy(update={"confirm": CONFIRM_IF_CALIBRATED})
 
     @property
+    def asks_for_time(self) -> bool:
+        return self.target_speedup is not None and self.cost == "latency"
+
+    @property
     def may_go_further(self) -> bool:
-        """Whether a budget may be added to reach the speed that is asked for; operations alone tell which."""
-        return self.target_speedup is not None and self.cost == "operations"
+        """Whether a budget may be added to reach the speed that is asked for."""
+        return self.target_speedup is not None
 
     @property
     def needs(self) -> Needs:

@@ -1,6 +1,7 @@
 """What a person wishes, and the preset and knobs that go for it.
 
 A goal is written as one word, or as a word with a number: ``no-worse``, ``within-points=1``, ``speedup=2``,
+``operations=2``,
 ``fewer-layers=1``, ``as-paper``. Commands, service, pages and documents use the same words. Knobs that are given beside a goal
 change it.
 """
@@ -11,13 +12,15 @@ from enum import StrEnum
 from typing import Any
 
 from axformer.config import Preset, RunConfig, make_config
+from axformer.config.common import BY_ROWS
 from axformer.config.nearest import suggestion
 from axformer.errors import ConfigError
 
 _BELOW = (0.99, 0.95, 0.9)
 """Budgets tried for a speed-up, as shares of the encoder's cost that would reach it if nothing lay outside the encoder. The
 first that reaches it ends the run; where much lies outside, as a vocabulary does, the method works out one more."""
-_MOST_POINTS = 100.0
+_MOST = 100.0
+"""No number of a goal reaches this: all points of a metric, and budgets of one in a hundred."""
 
 
 class GoalName(StrEnum):
@@ -26,6 +29,7 @@ class GoalName(StrEnum):
     NO_WORSE = "no-worse"
     WITHIN_POINTS = "within-points"
     SPEEDUP = "speedup"
+    OPERATIONS = "operations"
     FEWER_LAYERS = "fewer-layers"
     AS_PAPER = "as-paper"
 
@@ -40,7 +44,9 @@ class AboutGoal:
     number: str | None = None
     """What the number means; None if the goal has none."""
     usual: float | None = None
-    """The number if none is given; None if one must be given, or the goal has none."""
+    """The number if none is given; None if one must be given, the rows decide, or the goal has none."""
+    is_open: bool = False
+    """Whether the rows decide where no number is given."""
 
 
 ABOUT_GOALS: dict[GoalName, AboutGoal] = {
@@ -52,14 +58,19 @@ ABOUT_GOALS: dict[GoalName, AboutGoal] = {
     GoalName.WITHIN_POINTS: AboutGoal(
         "As small and fast as N points allow",
         "Compresses without training and keeps the smallest model that is certified, on rows that did not decide, to have lost "
-        "less than N points of its metric. With few rows it certifies little.",
+        "less than N points of its metric: without a number, as few as your rows are likely to certify.",
         "points of the metric that may be lost",
-        1.0,
+        is_open=True,
     ),
     GoalName.SPEEDUP: AboutGoal(
         "At least X times as fast",
-        "Compresses without training until X times fewer operations are left, and reports what that cost: give held-out data "
-        "to see it.",
+        "Compresses without training until the model takes X times less time on this machine, measures the result, and reports "
+        "what that cost: give held-out data to see it.",
+        "times as fast",
+    ),
+    GoalName.OPERATIONS: AboutGoal(
+        "At least X times fewer operations",
+        "The same, by operations instead of time: the result is the same on every machine.",
         "times fewer operations",
     ),
     GoalName.FEWER_LAYERS: AboutGoal(
@@ -90,21 +101,23 @@ class Goal:
         """The preset that it starts from."""
         if self.name is GoalName.NO_WORSE:
             return Preset.ROBUST
-        return Preset.SMALLEST if self.name in (GoalName.WITHIN_POINTS, GoalName.SPEEDUP) else Preset.PAPER
+        small = (GoalName.WITHIN_POINTS, GoalName.SPEEDUP, GoalName.OPERATIONS)
+        return Preset.SMALLEST if self.name in small else Preset.PAPER
 
     @property
     def knobs(self) -> dict[str, Any]:
         """The knobs that differ from the preset."""
         if self.name is GoalName.WITHIN_POINTS:
-            return {"within_points": self.number}
+            return {"within_points": BY_ROWS if self.number is None else self.number}
         if self.name is GoalName.FEWER_LAYERS:
             return {"method": "layers", "within_points": self.number}
-        if self.name is GoalName.SPEEDUP:
+        if self.name in (GoalName.SPEEDUP, GoalName.OPERATIONS):
             assert self.number is not None, "it was checked"
             budgets = (self.number**-0.5, *(share / self.number for share in _BELOW))
-            whole = {"budgets": tuple(round(budget, 4) for budget in budgets)}
+            whole = {"budgets": tuple(min(round(budget, 4), 0.9999) for budget in budgets)}
             # Every row decides: compression looks at no label, and nothing is chosen afterwards.
-            return whole | {"target_speedup": self.number, "within_points": None, "confirm": 0.0}
+            cost = "latency" if self.name is GoalName.SPEEDUP else "operations"
+            return whole | {"target_speedup": self.number, "within_points": None, "confirm": 0.0, "cost": cost}
         return {}
 
 
@@ -124,17 +137,16 @@ def parse_goal(text: str) -> Goal:
         if equals:
             raise ConfigError(f"goal '{text}': {name.value} takes no number")
         return Goal(name)
-    if not equals and about.usual is not None:
+    if not equals and (about.usual is not None or about.is_open):
         return Goal(name, about.usual)
     try:
         number = float(figure)
     except ValueError:
         raise ConfigError(f"goal '{text}' needs a number: {about.number}; write for example {written(name)}") from None
-    least, most = (1.0, float("inf")) if name is GoalName.SPEEDUP else (0.0, _MOST_POINTS)
-    if not least < number < most:
-        raise ConfigError(
-            f"goal '{text}': {about.number} must lie above {least:g}" + (f" and below {most:g}" if most < 1e9 else "")
-        )
+    is_times = name in (GoalName.SPEEDUP, GoalName.OPERATIONS)
+    least = 1.0 if is_times else 0.0
+    if not least < number < _MOST:
+        raise ConfigError(f"goal '{text}': {about.number} must lie above {least:g} and below {_MOST:g}")
     return Goal(name, number)
 
 
@@ -150,4 +162,7 @@ def config_for(goal: Goal, knobs: Mapping[str, Any] | None = None) -> tuple[Pres
 def written(name: GoalName) -> str:
     """An example of a goal as it is written."""
     about = ABOUT_GOALS[name]
-    return name.value if about.number is None else f"{name.value}={2 if about.usual is None else about.usual:g}"
+    if about.number is None:
+        return name.value
+    is_times = name in (GoalName.SPEEDUP, GoalName.OPERATIONS)
+    return f"{name.value}={2 if is_times else 1}"

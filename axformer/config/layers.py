@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from axformer.config.common import About, Needs, PlansConfig
+from axformer.config.common import About, Needs, PlansConfig, Points
 from axformer.errors import ConfigError
 from axformer.plan.elements import Dimensions
 
@@ -67,7 +67,7 @@ class LayersConfig(PlansConfig):
     family."""
     confirm: float = Field(default=0.4, ge=0.0, le=0.5)
     """Share of the validation rows that do not decide, but choose between the models with fewer and fewer layers."""
-    within_points: float | None = Field(default=1.0, ge=0.0, le=100.0)
+    within_points: Points = 1.0
     """Drop one layer, two, and so on, each from the start, until the metric on the deciding rows has fallen by more than this
     many points (hundredths), and keep the smallest model that is certified, on the confirming rows, to have lost less. None
     keeps the model with the lowest loss on the confirming rows, or without ``confirm`` the last one."""

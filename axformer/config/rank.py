@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from axformer.config.common import About, Needs, PlansConfig
+from axformer.config.common import About, Needs, PlansConfig, Points
 from axformer.errors import ConfigError
 from axformer.plan.elements import Dimensions
 
@@ -46,7 +46,7 @@ class RankConfig(PlansConfig):
     """``rank``: heads and neurons leave in the order of a score, the lowest first, a share of them in every step."""
     confirm: float = Field(default=0.4, ge=0.0, le=0.5)
     """Share of the validation rows that neither rank nor decide, but choose between the models of the steps."""
-    within_points: float | None = Field(default=1.0, ge=0.0, le=100.0)
+    within_points: Points = 1.0
     """Keep the cheapest model that is certified to have lost less than this many points (hundredths) of its metric. None keeps
     the model with the lowest loss on the confirming rows, or without ``confirm`` the last one."""
     score: Score = "taylor"

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from axformer.data.encoding import UNLABELLED, Encoded
+from axformer.data.encoding import UNLABELLED, Encoded, bytes_of, firsts
 from axformer.data.padding import Padding, padded_row
 
 
@@ -68,6 +69,37 @@ class Samples:
         """Whether every sample is one model row."""
         return len(self.sample_of_row) == len(self)
 
+    @cached_property
+    def inputs(self) -> Tensor:
+        """The number of each sample's input, from 0 in the order of the data; copies have the same. Shape (samples,)."""
+        return torch.tensor(self.encoded.inputs).unique(return_inverse=True)[1]
+
+    @cached_property
+    def voters(self) -> Tensor:
+        """Which samples count where rows are counted, bool, shape (samples,): one for each different input.
+
+        Tests and majorities take samples for independent, and copies are not: they add weight and no knowledge. Of the copies
+        of an input one is drawn, by a fixed seed and without a look at labels or models. So the votes are a sample of the
+        inputs, each with one of its own labels, and a test that is valid on independent rows is valid on them. Where copies
+        have different labels, the drawn one speaks for all.
+        """
+        drawn: dict[int, int] = {}
+        for place in torch.randperm(len(self), generator=torch.Generator().manual_seed(0)).tolist():
+            drawn.setdefault(self.encoded.inputs[place], place)
+        return torch.zeros(len(self), dtype=torch.bool).index_fill(0, torch.tensor(list(drawn.values())), True)
+
+    @cached_property
+    def first_rows(self) -> Tensor:
+        """The first model row with the same token ids as each model row, shape (model rows,), on the CPU."""
+        return torch.tensor(firsts(map(bytes_of, self.encoded.features["input_ids"])))
+
+    @cached_property
+    def longest(self) -> Tensor:
+        """Tokens of each sample's longest model row, shape (samples,), on the CPU."""
+        return torch.zeros(len(self), dtype=torch.int64).scatter_reduce(
+            0, self.sample_of_row, self.lengths.cpu(), "amax"
+        )
+
     def per_sample(self, row_losses: Tensor) -> Tensor:
         """Average losses over each sample's model rows; from shape (model rows,) to (samples,), on the CPU."""
         if self.one_row_each:
@@ -83,7 +115,8 @@ def batched(encoded: Encoded, tokenizer: Any, *, batch_tokens: int, device: str)
         batch_tokens: most tokens of a batch including padding; a longer model row is a separate batch.
     """
     lengths = torch.tensor(encoded.lengths)
-    groups = _groups(lengths, 1 if encoded.padding.alone else batch_tokens // encoded.choices)
+    most = 1 if encoded.padding.alone else batch_tokens // encoded.choices
+    groups = _groups(lengths, most, encoded.padding.apart or 0)
     return Samples(
         batches=tuple(assemble(encoded, places, tokenizer, device) for places in groups),
         encoded=encoded,
@@ -107,11 +140,13 @@ def assemble(encoded: Encoded, places: Sequence[int], tokenizer: Any, device: st
     )
 
 
-def _groups(lengths: Tensor, batch_tokens: int) -> Iterator[list[int]]:
-    """Group the indices of model rows, shortest first, in groups of at most ``batch_tokens`` tokens."""
+def _groups(lengths: Tensor, batch_tokens: int, apart: int) -> Iterator[list[int]]:
+    """Group the indices of model rows, shortest first, in groups of at most ``batch_tokens`` tokens, and either none or all of
+    them with more than ``apart``."""
     group: list[int] = []
     for row in torch.argsort(lengths, stable=True).tolist():
-        if group and (len(group) + 1) * int(lengths[row]) > batch_tokens:
+        length = int(lengths[row])
+        if group and ((len(group) + 1) * length > batch_tokens or lengths[group[-1]] <= apart < length):
             yield group
             group = []
         group.append(row)

@@ -1,7 +1,10 @@
 """A data set as token ids: the model's inputs, and the sample that each of them belongs to."""
 
-from collections.abc import Sequence
+import hashlib
+from array import array
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from axformer.data.padding import BY_TOKENIZER, Padding
@@ -20,6 +23,8 @@ class TokenLimits:
     """Longer inputs are cut to this many; None cuts none."""
     max_tokens: int | None = None
     """The longest input that the model takes; None if it takes any."""
+    why: str = ""
+    """Why it takes no longer ones, in a message after their number."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +71,35 @@ class Encoded:
         rows = self.features["input_ids"]
         return [max(map(len, row)) for row in rows] if self.choices > 1 else [len(row) for row in rows]
 
+    @cached_property
+    def keys(self) -> list[bytes]:
+        """A digest of the input of each sample, over all of its model rows: copies of an input have the same."""
+        digests = [hashlib.blake2b(digest_size=16) for _ in range(self.samples)]
+        for sample, ids in zip(self.sample_of_row, self.features["input_ids"], strict=True):
+            digests[sample].update(bytes_of(ids))
+        return [digest.digest() for digest in digests]
+
+    @cached_property
+    def inputs(self) -> list[int]:
+        """The first sample with the same input as each sample, in the order of the data; itself where none repeats."""
+        return firsts(self.keys)
+
     def only(self, accepted: Sequence[str]) -> "Encoded":
         """The data set with only the features that a model accepts."""
         return replace(self, features={name: ids for name, ids in self.features.items() if name in accepted})
+
+
+def firsts(keys: Iterable[Hashable]) -> list[int]:
+    """The place of the first equal key, for each key."""
+    seen: dict[Hashable, int] = {}
+    return [seen.setdefault(key, place) for place, key in enumerate(keys)]
+
+
+def bytes_of(ids: list[Any]) -> bytes:
+    """Token ids of a model row, or of each of its choices, with the length before them."""
+    if ids and isinstance(ids[0], list):
+        return b"".join(map(bytes_of, ids))
+    return array("q", [len(ids), *ids]).tobytes()
 
 
 def one_row_a_sample(
@@ -117,8 +148,8 @@ def tokenize(
     if max_length is None and max_tokens is not None and lengths[longest] > max_tokens:
         raise rows.error(
             longest // inputs_a_row + 1,
-            f"it has {lengths[longest]} tokens, the model takes {max_tokens}; shorten it, or set max_length={max_tokens} to "
-            "cut longer rows",
+            f"it has {lengths[longest]} tokens, the model takes {max_tokens}{limits.why}; shorten it, or set "
+            f"max_length={max_tokens} to cut longer rows",
         )
     if min(lengths) == 0:
         raise rows.error(lengths.index(0) // inputs_a_row + 1, "it is empty, the model needs at least one token")

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from axformer.data.rows import Label, Rows
+from axformer.data.written import seen
 from axformer.errors import DataError
 
 SHOWN_CLASSES = 12
@@ -19,6 +20,8 @@ SHOWN_CLASSES = 12
 _WHOLE = re.compile(r"(-?(?:0|[1-9]\d{0,14}))(?:\.0*)?", re.ASCII)
 """An integer as people and programs write it; a leading zero makes it a code."""
 _TRUTHS = {"false": 0, "true": 1}
+_IN_OTHER_CASE = "in other upper and lower case"
+_ROUNDED = re.compile(r"\d(?:\.\d+)?[eE]\+?\d+")
 
 
 class Reading(StrEnum):
@@ -109,16 +112,17 @@ class LabelColumn:
             return Read(names, Reading.NAMES)
         if indices is not None:
             return Read(indices, Reading.INDICES, self._near_names(named, indices, classes))
-        folded = _all_known(list(map(find_name(classes.names, str.casefold), self.values)))
-        if folded is not None:
-            return Read(folded, Reading.NAMES, f"{self.what}s are names of classes in other upper and lower case")
+        for same, written in ((seen, "with other spaces, accents or invisible characters"), (_folded, _IN_OTHER_CASE)):
+            alike = _all_known(list(map(find_name(classes.names, same), self.values)))
+            if alike is not None:
+                return Read(alike, Reading.NAMES, f"{self.what}s are names of classes {written}")
         raise self._misfit(named, counted, classes)
 
     def _by_own_names(self, classes: ClassNames) -> Read | None:
         """Read integers by the names that the file gives them; None if it gives none or numbers, or the model has others."""
         if any(_WHOLE.fullmatch(name.strip()) for name in self.own_names):
             return None
-        known = list(map(find_name(classes.names, str.casefold), self.own_names))
+        known = list(map(find_name(classes.names, _folded), self.own_names))
         values = [value for value in self.values if type(value) is int and 0 <= value < len(known)]
         if len(values) < len(self.values) or known.count(None) == len(known):
             return None
@@ -140,7 +144,7 @@ class LabelColumn:
 
     def _read_truths(self, classes: ClassNames) -> Read:
         """Read truth values as the classes called true and false, or else as the model's two classes."""
-        named = _all_known(list(map(find_name(classes.names, str.casefold), map(str, self.values))))
+        named = _all_known(list(map(find_name(classes.names, _folded), map(str, self.values))))
         if named is not None:
             return Read(named, Reading.NAMES)
         if classes.count != 2:
@@ -221,6 +225,10 @@ def find_name(names: Sequence[str], same: Callable[[str], str] = str) -> Callabl
     return find
 
 
+def _folded(text: str) -> str:
+    return seen(text).casefold()
+
+
 def _all_known(indices: Sequence[int | None]) -> list[int] | None:
     known = [index for index in indices if index is not None]
     return known if len(known) == len(indices) else None
@@ -238,4 +246,6 @@ def _hint(value: Label) -> str:
         return "; a number with a leading zero is taken for a name, not for an index"
     if re.fullmatch(r"-1(\.0*)?", text):
         return "; -1 often marks labels that are kept secret: leave such rows out, or give a set with labels"
+    if _ROUNDED.fullmatch(text):
+        return "; a spreadsheet or pandas has rounded it, so that its last digits are lost: export the column as text"
     return ""

@@ -27,6 +27,8 @@ class Padding:
     """The side of the padding, ``left`` or ``right``; None for the tokenizer's."""
     alone: bool = False
     """Whether rows go through the model one at a time."""
+    apart: int | None = None
+    """Rows with more tokens share no batch with others: the longest row decides for its whole batch how positions count."""
 
     def fill(self, features: dict[str, list[list[int]]]) -> dict[str, Tensor]:
         """Pad the features of some rows to shape (rows, tokens); features other than token ids are padded with 0."""
@@ -48,11 +50,12 @@ def padded_row(row: list[Any], filler: Any, tokens: int, side: str | None) -> li
     return padding + row if side == "left" else row + padding
 
 
-def padding_of(config: Any, tokenizer: Any, *, causal: bool, pooled: bool) -> Padding:
+def padding_of(config: Any, tokenizer: Any, *, causal: bool, pooled: bool, is_read: bool = False) -> Padding:
     """The padding for a model and its tokenizer.
 
     Args:
         pooled: whether its head reads one position; that of a causal model reads the last token that is not padding.
+        is_read: whether pooling heads read padding too, so that no two rows can share a batch.
 
     Raises:
         CheckpointError: neither the tokenizer nor the model has a pad token, or they disagree, or the model does not know it.
@@ -67,10 +70,14 @@ def padding_of(config: Any, tokenizer: Any, *, causal: bool, pooled: bool) -> Pa
                 "neither the tokenizer nor the model names a pad token, so inputs of unlike length cannot share a batch; save "
                 "the checkpoint with the tokenizer it was trained with"
             )
-        return BY_TOKENIZER if token is not None else Padding(known, tokenizer.padding_side)
+        alone = pooled and is_read
+        return Padding(alone=alone) if token is not None else Padding(known, tokenizer.padding_side, alone)
     if pooled and known is None:
         return Padding(_ANY_TOKEN, "right", alone=True)
-    return Padding(next(one for one in (known, token, _ANY_TOKEN) if one is not None), "right")
+    filler = next(one for one in (known, token, _ANY_TOKEN) if one is not None)
+    rope = getattr(config, "rope_parameters", None) or {}
+    apart = rope["original_max_position_embeddings"] if rope.get("rope_type") == "longrope" else None
+    return Padding(filler, "right", apart=apart)
 
 
 def _is_known(token: int | None, config: Any) -> bool:

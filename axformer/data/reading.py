@@ -4,18 +4,32 @@ import codecs
 import gzip
 import io
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
 from typing import IO, Any, TypeAlias
 
 import fsspec
-import pyarrow as pa
-import pyarrow.parquet
 
+from axformer.data.arrow import read_arrow
 from axformer.data.columns import Columns
+from axformer.data.conll import ConllError, read_conll
 from axformer.data.delimited import DelimitedError, read_delimited
-from axformer.data.formats import CSV_ENDING, ENDINGS, JSON_ENDINGS, PARQUET_ENDING, TAB_ENDINGS, ending_of, is_packed
+from axformer.data.derived import with_derived
+from axformer.data.directories import files_of
+from axformer.data.formats import (
+    ARROW_ENDINGS,
+    CONLL_ENDINGS,
+    CSV_ENDING,
+    JSON_ENDINGS,
+    TAB_ENDINGS,
+    ending_of,
+    foreign,
+    is_packed,
+    why_not_data,
+)
 from axformer.data.json_rows import JsonRowsError, read_json_rows
 from axformer.data.limits import BYTES, COLUMNS, RATIO, ROWS, SMALL_BYTES
-from axformer.data.records import OwnNames, Records, check_names, own_names_in, table_of
+from axformer.data.records import OwnNames, Records, own_names_in, own_names_of, table_of
 from axformer.data.rows import Rows
 from axformer.errors import DataError, first_line
 
@@ -29,23 +43,34 @@ def read_rows(path: str, columns: Columns | None = None) -> Rows:
     Args:
         path: a local path or a URL that fsspec opens (``https://``, ``s3://``, ``hf://datasets/...``). The ending tells the
             format: ``.jsonl``, ``.ndjson`` or ``.json`` (see :mod:`axformer.data.json_rows`), ``.csv``, ``.tsv`` or ``.tab``
-            (see :mod:`axformer.data.delimited`), ``.parquet``, in small or capital letters; ``.gz`` may follow.
+            (see :mod:`axformer.data.delimited`), ``.parquet``, ``.pq`` or ``.parq``, ``.arrow`` or ``.feather``, ``.conll``,
+            ``.conllu`` or ``.txt`` (see :mod:`axformer.data.conll`), in small or capital letters; ``.gz`` may follow, and
+            whether the file is packed its first bytes say. Behind ``#`` an address may have the name that it lacks. Or a
+            directory, or a pattern with ``*`` (see :mod:`axformer.data.directories`).
 
     Raises:
         DataError: the file is missing, damaged, empty, or larger than any data set that is read, or a column that was named
             is not there.
     """
-    if ending_of(path) is None:
-        raise _unknown_ending(path)
     try:
-        with fsspec.open(path, "rb") as file:
-            return rows_in(file, path, columns)
+        found = files_of(path)
+        if found is None and ending_of(path) is None:
+            raise _unknown_ending(path)
+        files, features = found or ([path], None)
+        tables, left = [], BYTES
+        for file in files:
+            with fsspec.open(file, "rb") as opened:
+                tables.append(_table_in(opened, file, left))
+                left -= opened.tell()
     except DataError:
         raise
     except FileNotFoundError:
-        raise DataError(f"data file '{path}' does not exist") from None
+        gone = "is a link whose target is gone" if Path(path).is_symlink() else "does not exist"
+        raise DataError(f"data file '{path}' {gone}") from None
     except Exception as error:  # noqa: BLE001 - each kind of source has errors of its own, and all are about this file
         raise _unreadable(path, error) from None
+    table, own_names = tables[0] if len(tables) == 1 else _joined(path, files, tables)
+    return _rows(path, table, columns or Columns(), own_names or own_names_of(features))
 
 
 def rows_in(file: IO[bytes], name: str, columns: Columns | None = None, *, most_bytes: int = BYTES) -> Rows:
@@ -58,16 +83,32 @@ def rows_in(file: IO[bytes], name: str, columns: Columns | None = None, *, most_
     Raises:
         DataError: as for :func:`read_rows`.
     """
+    table, own_names = _table_in(file, name, most_bytes)
+    return _rows(name, table, columns or Columns(), own_names)
+
+
+def _table_in(file: IO[bytes], name: str, most_bytes: int) -> _Table:
     ending = ending_of(name)
     if ending is None:
         raise _unknown_ending(name)
     try:
-        table, own_names = _READERS[ending](_whole(file, name, packed=is_packed(name), most=most_bytes), name)
+        return _READERS[ending](_whole(file, name, ending, most=most_bytes), name)
     except DataError:
         raise
+    except (JsonRowsError, DelimitedError, ConllError) as error:
+        raise DataError(f"data file '{name}', {error}") from None
     except Exception as error:  # noqa: BLE001 - each format has errors of its own, and all are about this file
         raise _unreadable(name, error) from None
-    return _rows(name, table, columns or Columns(), own_names, texts_only=ending in _TEXTS_ONLY)
+
+
+def _joined(path: str, files: Sequence[str], tables: Sequence[_Table]) -> _Table:
+    """The rows of several files, of which those without rows may have no columns."""
+    filled = {file: table for file, table in zip(files, tables, strict=True) if any(table[0].values())}
+    first = next(iter(filled.values()), tables[0])
+    for file, (table, own_names) in filled.items():
+        if table.keys() != first[0].keys() or own_names != first[1]:
+            raise DataError(f"data file '{path}': {file} has other columns or classes than the files before it")
+    return {name: [value for table, _ in filled.values() for value in table[name]] for name in first[0]}, first[1]
 
 
 def rows_of(data: Records, columns: Columns | None = None) -> Rows:
@@ -82,74 +123,59 @@ def rows_of(data: Records, columns: Columns | None = None) -> Rows:
 
 
 def _unknown_ending(path: str) -> DataError:
-    return DataError(f"data file '{path}' has no known ending; use one of {', '.join(ENDINGS)}, or one with .gz")
+    return DataError(f"data file '{path}' {why_not_data(path)}")
 
 
 def _unreadable(path: str, error: Exception) -> DataError:
     return DataError(f"data file '{path}' cannot be read: {first_line(error)}")
 
 
-def _whole(file: IO[bytes], path: str, *, packed: bool, most: int) -> bytes:
+def _whole(file: IO[bytes], path: str, ending: str, *, most: int) -> bytes:
     """Read and unpack an open file, up to the size limit."""
-    content = file.read(most + 1)
-    if packed:
-        limit = min(most, max(SMALL_BYTES, RATIO * len(content)))
-        with gzip.open(io.BytesIO(content), "rb") as unpacked:
-            content = unpacked.read(limit + 1)
-    else:
-        limit = most
+    content, limit = file.read(most + 1), most
+    for _ in range(_PACKED_TIMES):
+        if is_packed(content):
+            limit = min(most, max(SMALL_BYTES, RATIO * len(content)))
+            with gzip.open(io.BytesIO(content), "rb") as unpacked:
+                content = unpacked.read(limit + 1)
     if len(content) > limit:
         raise DataError(f"data file '{path}' holds more than {limit} bytes; give a part of it")
+    if why := foreign(content, ending):
+        raise DataError(f"data file '{path}' {why}")
     return content
 
 
 def _read_json(content: bytes, path: str) -> _Table:
     _check_counts(path, content.count(b"\n"), 0)
-    try:
-        return _columns_of(read_json_rows(_text(content, path)), path), {}
-    except JsonRowsError as error:
-        raise DataError(f"data file '{path}', {error}") from None
-
-
-def _columns_of(rows: Sequence[Mapping[str, Any]], path: str) -> dict[str, list[Any]]:
+    rows, features = read_json_rows(_text(content, path), by_lines=ending_of(path) != JSON_ENDINGS[-1])
     names = dict.fromkeys(name for row in rows for name in row)
     _check_counts(path, len(rows), len(names))
-    return {name: [row.get(name) for row in rows] for name in names}
+    return {name: [row.get(name) for row in rows] for name in names}, own_names_of(features)
 
 
 def _read_delimited(content: bytes, path: str) -> _Table:
     if not content.strip():
         return {}, {}
     _check_counts(path, content.count(b"\n"), 0)
-    try:
-        read = read_delimited(_text(content, path), tabs=ending_of(path) in TAB_ENDINGS)
-    except DelimitedError as error:
-        raise DataError(f"data file '{path}', {error}") from None
+    read = read_delimited(_text(content, path), tabs=ending_of(path) in TAB_ENDINGS)
     _check_counts(path, len(read.rows), len(read.names))
     columns = zip(*read.rows, strict=True) if read.rows else [()] * len(read.names)
     return {name: list(values) for name, values in zip(read.names, columns, strict=True)}, {}
 
 
-def _read_parquet(content: bytes, path: str) -> _Table:
-    """Read in batches if cells may be large, since a small file can reference one large cell in all its rows."""
-    file = pyarrow.parquet.ParquetFile(pa.BufferReader(content))
-    known = file.metadata
-    _check_counts(path, known.num_rows, known.num_columns)
+def _read_arrow(content: bytes, path: str) -> _Table:
+    table = read_arrow(content, partial(_check_counts, path), BYTES)
+    if table is None:
+        raise DataError(f"data file '{path}' holds more than {BYTES} bytes; give a part of it")
     try:
-        check_names(file.schema_arrow.names)
+        return table_of(table), own_names_in(table)
     except DataError as error:
         raise DataError(f"data file '{path}': {error}") from None
-    groups = [known.row_group(group) for group in range(known.num_row_groups)]
-    parts = [group.column(place) for group in groups for place in range(group.num_columns)]
-    cell = max((part.total_uncompressed_size for part in parts), default=1)
-    batches, held = [], 0
-    for batch in file.iter_batches(batch_size=max(1, min(_BATCH_ROWS, _BATCH_BYTES // max(cell, 1)))):
-        batches.append(batch)
-        held += batch.nbytes
-        if held > BYTES:
-            raise DataError(f"data file '{path}' holds more than {BYTES} bytes; give a part of it")
-    schema = file.schema_arrow
-    return pa.Table.from_batches(batches, schema).to_pydict(), own_names_in(schema)
+
+
+def _read_conll(content: bytes, path: str) -> _Table:
+    _check_counts(path, content.count(b"\n"), 0)
+    return read_conll(_text(content, path)), {}
 
 
 def _check_counts(path: str, rows: int, columns: int) -> None:
@@ -160,15 +186,14 @@ def _check_counts(path: str, rows: int, columns: int) -> None:
         )
 
 
-_BATCH_ROWS = 1 << 16
-_BATCH_BYTES = 256 << 20
-"""Bytes of a Parquet file that are unpacked at a time."""
+_PACKED_TIMES = 2
+"""By who made the file, and by the server that sent it."""
 _READERS: Mapping[str, Callable[[bytes, str], _Table]] = {
     **dict.fromkeys(JSON_ENDINGS, _read_json),
     **dict.fromkeys((CSV_ENDING, *TAB_ENDINGS), _read_delimited),
-    PARQUET_ENDING: _read_parquet,
+    **dict.fromkeys(ARROW_ENDINGS, _read_arrow),
+    **dict.fromkeys(CONLL_ENDINGS, _read_conll),
 }
-_TEXTS_ONLY = (CSV_ENDING, *TAB_ENDINGS)
 
 
 def _text(content: bytes, path: str) -> str:
@@ -183,12 +208,10 @@ def _text(content: bytes, path: str) -> str:
         ) from None
 
 
-def _rows(
-    path: str, table: dict[str, list[Any]], columns: Columns, own_names: OwnNames, *, texts_only: bool = False
-) -> Rows:
+def _rows(path: str, table: dict[str, list[Any]], columns: Columns, own_names: OwnNames) -> Rows:
     if not table or not next(iter(table.values())):
         raise DataError(f"data file '{path}' has no rows")
     _check_counts(path, len(next(iter(table.values()))), len(table))
-    rows = Rows(source=path, table=table, columns=columns, texts_only=texts_only, own_names=own_names)
+    rows = Rows(source=path, table=with_derived(table, columns), columns=columns, own_names=own_names)
     rows.check_named()
     return rows

@@ -10,6 +10,7 @@ taggers are such a pair. ``datasets`` stores the names of integers with its feat
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from decimal import Decimal
 from typing import Any, Protocol, TypeAlias
 
 from axformer.errors import DataError, WrongTypeError
@@ -80,18 +81,29 @@ def plain(value: Any) -> Any:
         return {key: plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
         return [plain(part) for part in value]
+    if isinstance(value, Decimal | bytes):
+        return _known(value)
     for convert in ("as_py", "tolist", "to_list"):
         if hasattr(value, convert):
             return plain(getattr(value, convert)())
     return None if type(value).__name__ in _MISSING else value
 
 
+def _known(value: Decimal | bytes) -> Any:
+    """A number, or UTF-8 as text, which old writers of Parquet call binary; other bytes as they are."""
+    if isinstance(value, Decimal):
+        return int(value) if value.is_finite() and value % 1 == 0 else float(value)
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value
+
+
 def _columns(data: Any) -> Mapping[Any, Iterable[Any]] | None:
     """The columns of a table; None if the data are records."""
     if hasattr(data, "to_pydict"):  # pyarrow
-        check_names(getattr(data, "column_names", ()))
-        columns: Mapping[Any, Iterable[Any]] = data.to_pydict()
-        return columns
+        check_names(data.schema.names)
+        return dict(zip(data.schema.names, map(_values, data.columns), strict=True))
     for attribute in ("column_names", "columns"):  # of datasets; of pandas and polars
         names = getattr(data, attribute, None)
         if names is None or isinstance(names, Mapping) or not hasattr(names, "__iter__"):
@@ -107,6 +119,14 @@ def _columns(data: Any) -> Mapping[Any, Iterable[Any]] | None:
         if isinstance(values, str | bytes | Mapping | AbstractSet) or not hasattr(values, "__iter__"):
             raise WrongTypeError(f"column '{name}' of the data is {_kind(values)}, not a list; give {_TAKEN}")
     return data
+
+
+def _values(column: Any) -> Any:
+    """The values of a column of pyarrow; as text where Python has no such value, as of moments in nanoseconds."""
+    try:
+        return column.to_pylist()
+    except (ValueError, OverflowError):
+        return column.cast("string").to_pylist()
 
 
 def _of_records(data: Any) -> dict[str, list[Any]]:
@@ -126,22 +146,22 @@ def _kind(value: Any) -> str:
 
 
 def own_names_in(data: Any) -> OwnNames:
-    """The names in a table of datasets or pyarrow, or in a schema of pyarrow; empty if it has none."""
+    """The names in a table of datasets or pyarrow; empty if it has none."""
     features = getattr(data, "features", None)
-    if isinstance(features, Mapping):
-        return _named(features)
-    metadata = getattr(getattr(data, "schema", data), "metadata", None)
-    if not isinstance(metadata, Mapping) or _KEY not in metadata:
-        return {}
-    try:
-        features = json.loads(metadata[_KEY])["info"]["features"]
-    except (ValueError, RecursionError, KeyError, TypeError):
-        return {}
-    return _named(features) if isinstance(features, Mapping) else {}
+    metadata = getattr(getattr(data, "schema", None), "metadata", None)
+    if not isinstance(features, Mapping) and isinstance(metadata, Mapping) and _KEY in metadata:
+        try:
+            features = json.loads(metadata[_KEY])["info"]["features"]
+        except (ValueError, RecursionError, KeyError, TypeError):
+            return {}
+    return own_names_of(features)
 
 
-def _named(features: Mapping[Any, Any]) -> OwnNames:
-    found = {str(column): _names(feature) for column, feature in features.items()}
+def own_names_of(features: Any) -> OwnNames:
+    """The names in features of ``datasets``, by column; empty if there are none."""
+    found = (
+        {str(column): _names(feature) for column, feature in features.items()} if isinstance(features, Mapping) else {}
+    )
     return {column: names for column, names in found.items() if names}
 
 

@@ -4,14 +4,17 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from axformer.data.columns import JOINT, USUAL_NAMES, Columns
 from axformer.data.delimited import looks_like_a_row
+from axformer.data.derived import parts_in
 from axformer.data.limits import CELL_CHARACTERS, LIST_LENGTH
 from axformer.data.records import OwnNames
+from axformer.data.written import is_blank, is_bracketed, seen, written_out
 from axformer.errors import DataError
 
 Label = str | int | float | bool
@@ -22,12 +25,16 @@ _NUMBERED = re.compile(r"(.*?)\d+")
 _FLAGS = {"0", "1", "0.0", "1.0", "false", "true"}
 """The values of a column for one of several classes."""
 _LABEL_CHARACTERS = 1000
-_LABEL_MAGNITUDE = 1e15
-"""Larger numbers are not accepted as labels: squares of their sums overflow float32."""
 _NOT_TEXT = f"not text of at most {CELL_CHARACTERS} characters"
 _SHOWN = 80
 """Most characters of a value that a message shows."""
 _SHOWN_COLUMNS = 20
+_LABEL_INTEGER = 10**_LABEL_CHARACTERS
+_SENTENCES = (
+    "give a sentence a row, as lists of words and tags, or a CoNLL file with a blank line after each; pandas: "
+    "df.groupby('sentence')[['word', 'tag']].agg(list)"
+)
+"""What is said of tables with a word a row."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +49,6 @@ class Rows:
     table: dict[str, list[Any]]
     """The columns by their names in the file."""
     columns: Columns = field(default_factory=Columns)
-    texts_only: bool = False
-    """Whether every value is text, as in CSV: an empty text is missing, and a list may be written in brackets."""
     numbers: Sequence[int] | None = None
     """The number of each row in the file, from 1; None if all rows are present in order."""
     labels_as: str | None = None
@@ -61,7 +66,9 @@ class Rows:
     def parts(self, name: str) -> list[str]:
         """The columns of a field: one, or several joined by ``+``."""
         column: str = getattr(self.columns, name)
-        return [column] if column in self.table else [part.strip() for part in column.split(JOINT)]
+        if column in self.table:
+            return [column]
+        return [part if part in self.table else seen(part) for part in map(str.strip, column.split(JOINT))]
 
     def names_of(self, name: str) -> tuple[str, ...]:
         """The names that the data set gives the integers of a field's column; empty if it gives none."""
@@ -108,24 +115,31 @@ class Rows:
         """A column of names, numbers or truth values."""
         return self._checked(name, _is_label, "not a label")
 
-    def text_lists(self, name: str) -> list[list[str]]:
-        """A column of lists of texts, or one column for each of their items."""
-        return self._lists(name, _is_text, f"not a list of texts, {LIST_LENGTH} at most")
+    def text_lists(self, name: str, *, is_joined: bool = False) -> list[list[str]]:
+        """A column of lists of texts, or one column for each of their items.
 
-    def label_lists(self, name: str) -> list[list[Label]]:
-        """A column of lists of names, numbers or truth values, or one column for each of their items."""
-        return self._lists(name, _is_label, f"not a list of labels, {LIST_LENGTH} at most")
+        Args:
+            is_joined: whether a text without brackets is a list of its words.
+        """
+        return self._lists(name, _is_text, f"not a list of texts, {LIST_LENGTH} at most", _split if is_joined else None)
+
+    def label_lists(self, name: str, lengths: Sequence[int] = ()) -> list[list[Label]]:
+        """A column of lists of names, numbers or truth values, or one column for each of their items.
+
+        Args:
+            lengths: so many items a text without brackets has, with spaces or else with commas between; empty if it is no list.
+        """
+        problem = f"not a list of labels, {LIST_LENGTH} at most"
+        return self._lists(name, _is_label, problem, partial(_split, lengths=lengths) if lengths else None)
 
     def label_cells(self, name: str) -> list[str | list[Label]]:
         """A column of lists of labels, or of texts that contain labels; an empty text contains none."""
         problem = f"not a list of labels, {LIST_LENGTH} at most, nor labels with commas between"
-        return self._checked(
-            name, lambda value: isinstance(value, str) or _is_list_of(value, _is_label), problem, opens="[", blank=True
-        )
+        return self._checked(name, _is_label_cell, problem, written_out, blank=True)
 
-    def records(self, name: str) -> list[dict[str, Any]]:
-        """A column of objects."""
-        return self._checked(name, lambda value: isinstance(value, dict), "not an object", opens="{")
+    def records(self, name: str) -> list[Any]:
+        """A column of objects, of lists of objects or texts, or of texts; an empty cell is None."""
+        return self._checked(name, _is_record, "not an object", _record, blank=True)
 
     def error(self, row: int, message: str) -> DataError:
         """An error about one of these rows, counted from 1."""
@@ -153,77 +167,116 @@ class Rows:
             return self.table[parts[0]]
         return [list(values) for values in zip(*(self.table[part] for part in parts), strict=True)]
 
-    def _lists(self, name: str, fits: Callable[[Any], bool], problem: str) -> list[list[Any]]:
-        return self._checked(name, lambda value: _is_list_of(value, fits), problem, opens="[")
+    def _lists(
+        self,
+        name: str,
+        fits: Callable[[Any], bool],
+        problem: str,
+        split: Callable[[list[Any]], list[Any]] | None = None,
+    ) -> list[list[Any]]:
+        return self._checked(name, partial(_is_list_of, fits=fits), problem, written_out, split)
 
     def _checked(
-        self, name: str, fits: Callable[[Any], bool], problem: str, opens: str = "", *, blank: bool = False
+        self,
+        name: str,
+        fits: Callable[[Any], bool],
+        problem: str,
+        read: Callable[[Any], Any] | None = None,
+        split: Callable[[list[Any]], list[Any]] | None = None,
+        *,
+        blank: bool = False,
     ) -> list[Any]:
-        """The values of a field."""
+        """The values of a field, each of them read and all of them split, as far as that is asked."""
         self.require(name)
         values = self._joined(name)
-        if opens and self.texts_only:
-            values = [_written_out(value, opens) for value in values]
+        values = _alone(values) if read is None else list(map(read, values))
         for row, value in enumerate(values, start=1):
-            if self._is_missing(value) and not (blank and value == ""):
+            if _is_missing(value) and not blank:
                 raise self.error(row, f"column '{self._called(name)}' is empty; fill it in, or leave the row out")
+        if split is not None and all(isinstance(value, str) for value in values) and not all(map(is_bracketed, values)):
+            values = split(values)
+            if len(values) > 1 and max(map(len, values)) == 1:
+                raise self.error(1, f"column '{self._called(name)}' holds one word a row; {_SENTENCES}")
+        for row, value in enumerate(values, start=1):
             if not fits(value):
-                raise self.error(row, f"column '{self._called(name)}' holds {_shown(value)}, {problem}")
+                raise self.error(
+                    row, f"column '{self._called(name)}' holds {_shown(value)}, {problem}{_left_out(value)}"
+                )
         return values
-
-    def _is_missing(self, value: Any) -> bool:
-        return value is None or (isinstance(value, float) and math.isnan(value)) or (self.texts_only and value == "")
 
     def _called(self, name: str) -> str:
         called: str = getattr(self.columns, name)
         return called
 
     def _missing(self, name: str) -> DataError:
-        there = sorted(self.table)
+        parts = parts_in(self.table)
+        there = sorted(parts)
         shown = ", ".join(there[:_SHOWN_COLUMNS]) + (" ..." if len(there) > _SHOWN_COLUMNS else "")
         lacking = next(part for part in self.parts(name) if part not in self.table)
-        if self.texts_only and looks_like_a_row(self.table):
+        likely = self._likely(name, parts)
+        if looks_like_a_row(self.table):
             remedy = (
                 "its first line looks like a row: add a line above it that names the columns, for example text,label"
             )
+        elif likely is None:
+            remedy = f"none of them holds {_WANTED[name][1]}"
         else:
-            remedy = f"name the columns, for example --columns {name}={self._likely(name)}"
+            remedy = f"name the columns, for example --columns {name}={likely}"
         return DataError(f"data file '{self.source}' has no column '{lacking}', it has {shown}; {remedy}")
 
-    def _likely(self, name: str) -> str:
-        """A suggestion for a missing column: a usual name, numbered columns, or the first unused one."""
-        usual = next((column for column in USUAL_NAMES[name] if column in self.table), None)
-        if usual is not None:
-            return usual
+    def _likely(self, name: str, parts: dict[str, list[Any]]) -> str | None:
+        """A suggestion for a missing column: a usual name, numbered columns, or the first unused one; its values fit."""
+        fits = _WANTED[name][0]
+        fitting = [part for part, values in parts.items() if all(_is_missing(value) or fits(value) for value in values)]
+        usual = [part for column in USUAL_NAMES[name] for part in fitting if part.rpartition(".")[2] == column]
+        if usual:
+            return min(usual, key=lambda part: part.count("."))
         taken = {part for other in Columns.model_fields if other != name for part in self.parts(other)}
-        free = [column for column in self.table if column not in taken]
         alike: list[str] = []
         if name == "choices":
+            free = [part for part, values in parts.items() if part not in taken and all(map(_is_text, values))]
             stems = [numbered[1] if (numbered := _NUMBERED.fullmatch(column)) else column for column in free]
             alike = [column for column, stem in zip(free, stems, strict=True) if stems.count(stem) > 1]
         if name == "labels":
-            alike = [column for column in free if _are_flags(self.table[column])]
-        return JOINT.join(alike) if len(alike) > 1 else free[0] if free else "NAME"
+            alike = [column for column in self.table if column not in taken and _are_flags(self.table[column])]
+        free = [column for column in fitting if column not in taken]
+        return JOINT.join(alike) if len(alike) > 1 else next(iter(free), None)
 
 
 def _are_flags(values: Sequence[Any]) -> bool:
     return all(str(value).strip().lower() in _FLAGS for value in values)
 
 
-def _written_out(value: Any, opens: str) -> Any:
-    """Parse a list or an object written as JSON; other text stays unchanged."""
-    if not isinstance(value, str) or not value.lstrip().startswith(opens):
-        return value
-    try:
-        return json.loads(value)
-    except (ValueError, RecursionError):
-        return value
+def _alone(values: list[Any]) -> list[Any]:
+    """The values, those of lists of one where all are such lists."""
+    lists = [written_out(value) if isinstance(value, str) and value.startswith("[") else value for value in values]
+    is_alone = all(isinstance(value, list) and len(value) == 1 for value in lists)
+    return [value for (value,) in lists] if is_alone else values
+
+
+def _split(values: list[str], lengths: Sequence[int] = ()) -> list[list[str]]:
+    """The words of each text; with commas between if that gives so many of each."""
+    items = [[item.strip() for item in value.split(",")] for value in values]
+    has_commas = list(map(len, items)) == list(lengths) and all(map(all, items))
+    return items if has_commas else [value.split() for value in values]
+
+
+def _left_out(value: Any) -> str:
+    return "; NumPy has left out items where it wrote '...'" if isinstance(value, str) and "..." in value[:-1] else ""
 
 
 def _shown(value: Any) -> str:
     """The beginning of a value for a message."""
     text = repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def _is_missing(value: Any) -> bool:
+    return (
+        value is None
+        or (isinstance(value, float) and math.isnan(value))
+        or (isinstance(value, str) and is_blank(value))
+    )
 
 
 def _is_text(value: Any) -> bool:
@@ -233,8 +286,41 @@ def _is_text(value: Any) -> bool:
 def _is_label(value: Any) -> bool:
     if isinstance(value, str):
         return len(value) <= _LABEL_CHARACTERS and _is_text(value)
-    return isinstance(value, int | float) and not _LABEL_MAGNITUDE < abs(value) < math.inf
+    return isinstance(value, float) or (isinstance(value, int) and abs(value) < _LABEL_INTEGER)
 
 
 def _is_list_of(value: Any, fits: Callable[[Any], bool]) -> bool:
     return isinstance(value, list) and len(value) <= LIST_LENGTH and all(fits(part) for part in value)
+
+
+def _is_label_cell(value: Any) -> bool:
+    return isinstance(value, str) or _is_list_of(value, _is_label)
+
+
+def _record(value: Any) -> Any:
+    return None if _is_missing(value) else written_out(value)
+
+
+def _is_record(value: Any) -> bool:
+    return isinstance(value, dict | str | None) or _is_list_of(value, lambda part: isinstance(part, dict | str))
+
+
+def _is_words(value: Any) -> bool:
+    return _is_list_of(written_out(value), _is_text)
+
+
+def _or_alone(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: fits(value) or (isinstance(value, list) and len(value) == 1 and fits(value[0]))
+
+
+_TEXT = (_or_alone(_is_text), "a text")
+_WANTED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    **dict.fromkeys(("text", "text_pair", "question", "context"), _TEXT),
+    "label": (_or_alone(_is_label), "the name or the number of a class"),
+    "labels": (lambda value: _is_label_cell(written_out(value)), "a list of names or numbers of classes"),
+    "tokens": (_is_words, "a list of words"),
+    "tags": (lambda value: _is_list_of(written_out(value), _is_label), "a list of a tag for each word"),
+    "answers": (lambda value: isinstance(written_out(value), dict | list), '{"text": [...], "answer_start": [...]}'),
+    "choices": (_is_words, "a list of endings"),
+}
+"""What fits a field, and what it is in words."""

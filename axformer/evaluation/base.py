@@ -29,6 +29,9 @@ class Part:
 class Evaluator(ABC):
     """Measures the loss of each validation sample under a plan. Used as a context manager; caches are kept for the next use."""
 
+    samples: Samples
+    """The data."""
+
     def __enter__(self) -> Self:
         return self
 
@@ -40,11 +43,6 @@ class Evaluator(ABC):
     @abstractmethod
     def precision(self) -> str:
         """The arithmetic of the forward passes, for example ``float32``."""
-
-    @property
-    @abstractmethod
-    def total(self) -> int:
-        """The number of samples."""
 
     @abstractmethod
     def parts(self, plan: Plan) -> Iterator[Part]:

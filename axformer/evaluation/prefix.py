@@ -76,7 +76,7 @@ class PrefixEvaluator(Evaluator):
         self._model = model
         self._architecture = architecture
         self._task = task
-        self._samples = samples
+        self.samples = samples
         # Shares assume that the other weights of the block stay the same, but a fit changes all of them.
         self._techniques = techniques if fitting is None else replace(techniques, shares=False)
         self._fitting = fitting
@@ -99,21 +99,17 @@ class PrefixEvaluator(Evaluator):
         if self._techniques.packed:
             multiply_fast(layer, plan, architecture=self._architecture)
 
-    @property
-    def total(self) -> int:
-        return len(self._samples)
-
     def parts(self, plan: Plan) -> Iterator[Part]:
         if self._fitting is not None:
             self._fitting.prepare(plan)
-        return by_sample(self.rows(plan), self._samples)
+        return by_sample(self.rows(plan), self.samples)
 
     def rows(self, plan: Plan) -> Iterator[Part]:
         """Yield the losses of model rows, batch by batch. A complete result is remembered until a plan is accepted."""
         if plan == self.plan and self._losses is not None:
             yield Part(self._places, self._losses[self._places])
             return
-        losses = torch.empty(len(self._samples.sample_of_row))
+        losses = torch.empty(len(self.samples.sample_of_row))
         missing = len(self._places)
         for part in self.rows_in(plan, self._layers, first_changed_block(self.plan, plan)):
             losses[part.places] = part.losses
@@ -143,7 +139,7 @@ class PrefixEvaluator(Evaluator):
         def computed() -> Iterator[tuple[Tensor, Tensor]]:
             for index in self._order:
                 rows = self._rows[index]
-                if untouched is not None and self._samples.batches[index].tokens <= reach:
+                if untouched is not None and self.samples.batches[index].tokens <= reach:
                     yield rows, untouched[rows]
                 else:
                     yield rows, self._run(trial, index)
@@ -163,10 +159,10 @@ class PrefixEvaluator(Evaluator):
         self._losses = self._last[1] if self._last is not None and self._last[0] == plan else None
 
     def see_first(self, samples: Tensor | None) -> None:
-        self._order = list(range(len(self._samples.batches)))
+        self._order = list(range(len(self.samples.batches)))
         if samples is not None:
-            wanted = samples[self._samples.sample_of_row]
-            batches = self._samples.batches
+            wanted = samples[self.samples.sample_of_row]
+            batches = self.samples.batches
             self._order.sort(key=lambda index: -wanted[self._rows[index]].sum().item() / batches[index].size)
 
     def _trial(self, plan: Plan, above: CutLayers, first: int) -> "_Trial":
@@ -192,7 +188,7 @@ class PrefixEvaluator(Evaluator):
     @torch.inference_mode()
     def _run(self, trial: "_Trial", index: int) -> Tensor:
         """The losses of the batch with this index, on its device."""
-        batch = self._samples.batches[index]
+        batch = self.samples.batches[index]
         start, entry = self.activations.nearest(index, trial.route.known) or (0, None)
 
         def keep(block: int, hidden: Tensor) -> None:

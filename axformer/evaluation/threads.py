@@ -60,7 +60,7 @@ class ThreadedEvaluator(Evaluator):
             PrefixEvaluator(_view(model), architecture, task, share, plan, budget=budget // count, fitting=fitting)
             for share in shares
         ]
-        self._samples = samples
+        self.samples = samples
         self._cores = cores
         self._fitting = fitting
 
@@ -74,14 +74,10 @@ class ThreadedEvaluator(Evaluator):
         self._pool.shutdown()
         torch.set_num_threads(self._cores)  # the setting of a thread applies to all
 
-    @property
-    def total(self) -> int:
-        return len(self._samples)
-
     def parts(self, plan: Plan) -> Iterator[Part]:
         if self._fitting is not None:
             self._fitting.prepare(plan)
-        return by_sample(self._rows(plan), self._samples)
+        return by_sample(self._rows(plan), self.samples)
 
     def accept(self, plan: Plan) -> None:
         for evaluator in self._evaluators:

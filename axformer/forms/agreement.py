@@ -9,6 +9,7 @@ from torch import Tensor
 
 from axformer.data.batches import Batch, Samples
 from axformer.errors import ArtifactError
+from axformer.forms.selfcheck import largest_of
 from axformer.scores.measured import Measured, measure_together
 from axformer.tasks.base import Task
 
@@ -19,6 +20,8 @@ class Agreement:
 
     difference: float
     """The largest absolute difference of a logit."""
+    largest: float
+    """The size of the largest logit of the model in memory."""
     measured: Measured
     """The form on the data set."""
 
@@ -42,7 +45,8 @@ def compare_outputs(
     """
     differences = _Differences(task)
     measured = measure_together({_REFERENCE: reference, **forms}, task, samples, differences.see)
-    agreements = {name: Agreement(differences.largest.get(name, 0.0), measured[name]) for name in forms}
+    largest = differences.largest_expected
+    agreements = {name: Agreement(differences.largest.get(name, 0.0), largest, measured[name]) for name in forms}
     return measured[_REFERENCE], agreements
 
 
@@ -57,12 +61,14 @@ class _Differences:
         self._task = task
         self._expected: dict[str, Tensor] = {}
         self.largest: dict[str, float] = {}
+        self.largest_expected = 0.0
 
     def see(self, name: str, output: Any, batch: Batch) -> None:
         """Compare the outputs of a form for a batch."""
         logits = self._logits(output, batch)
         if name == _REFERENCE:
             self._expected = logits
+            self.largest_expected = max([self.largest_expected, *map(largest_of, logits.values())])
             return
         for kind, values in self._expected.items():
             difference = torch.where(logits[kind] == values, 0.0, (logits[kind] - values).abs())

@@ -1,6 +1,8 @@
 """Writes a model with the other files of its checkpoint, so that the result is the same checkpoint, only smaller."""
 
 import json
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +16,43 @@ def write_model(model: Any, companions: Companions, directory: Path) -> None:
     model.save_pretrained(directory)
     for name, content in companions.files.items():
         (directory / name).write_bytes(content)
-    if companions.notes:
-        path = directory / CONFIG
-        known = json.loads(path.read_text(encoding="utf-8"))
-        path.write_text(json.dumps(companions.notes | known, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    path = directory / CONFIG
+    known = json.loads(path.read_text(encoding="utf-8"))
+    keys = companions.notes | known | older_keys(known)
+    path.write_text(json.dumps(keys, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def older_keys(known: Mapping[str, Any]) -> dict[str, Any]:
+    """Keys of a ``config.json`` as transformers 4 has them, which takes defaults for keys of transformers 5 without a word.
+
+    Args:
+        known: the keys that transformers 5 wrote. It reads both, and they say the same; these take the place of what is left
+            from an older file.
+    """
+    rope = known.get("rope_parameters") or {}
+    older = {"torch_dtype": known["dtype"]} if "dtype" in known else {}
+    if "rope_theta" in rope:
+        scaling = {key: value for key, value in rope.items() if key != "rope_theta"} | {"type": rope["rope_type"]}
+        older |= {"rope_theta": rope["rope_theta"], "rope_scaling": None if rope["rope_type"] == "default" else scaling}
+        if rope["rope_type"] == "longrope":  # whose first length, and the factor of it, transformers 4 finds elsewhere
+            short = older["original_max_position_embeddings"] = rope["original_max_position_embeddings"]
+            factor = max(1.0, rope.get("factor") or known["max_position_embeddings"] / short)
+            scaling.setdefault("attention_factor", math.sqrt(1 + math.log(factor) / math.log(short)))
+    elif "full_attention" in rope:
+        older |= {
+            "global_rope_theta": rope["full_attention"]["rope_theta"],
+            "local_rope_theta": rope["sliding_attention"]["rope_theta"],
+            "global_attn_every_n_layers": _step(known["layer_types"]),
+        }
+    return older
+
+
+def _step(kinds: Sequence[str]) -> int | None:
+    """Every how many layers one sees all tokens, the first one included; None if there is no such number: transformers 4 then
+    fails, as it should, since it knows no other order."""
+    whole = [kind == "full_attention" for kind in kinds]
+    counts = range(1, len(whole) + 1)
+    return next((step for step in counts if whole == [place % step == 0 for place in range(len(whole))]), None)
 
 
 def write_tokenizer(companions: Companions, directory: Path) -> None:

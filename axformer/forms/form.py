@@ -1,5 +1,6 @@
 """The forms of a finished model for reports."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,3 +42,15 @@ class NotMade:
     name: str
     reason: str
     """The reason for users, for example ``hard attention in layers 3 and 4 has no place in stock transformers``."""
+    failed: bool = False
+    """Whether it was made and failed its check; otherwise this model has no such form."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """The forms of a result."""
+
+    forms: Sequence[Form | NotMade]
+    """Of the finished model; at least one of them is made."""
+    before: Sequence[Form | NotMade] = ()
+    """Of the untouched model, for comparison; their files are gone."""

@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -19,10 +19,11 @@ from axformer.forms.fresh import FreshPython, program_of
 from axformer.forms.kinds import COMPACT, KINDS, ONNX, ONNX_INT8, STOCK, ZEROED, Kind
 from axformer.forms.onnx import write_onnx
 from axformer.forms.onnx_int8 import write_onnx_int8
-from axformer.forms.selfcheck import check_difference, self_check
+from axformer.forms.selfcheck import check_difference, check_numbers, self_check
 from axformer.forms.stock import stock
 from axformer.forms.zeroed import zeroed
 from axformer.intake.checkpoint import Checkpoint
+from axformer.model.compact import untouched
 from axformer.model.number_format import cast, computing_in
 from axformer.plan.elements import Dimensions
 from axformer.plan.plan import Plan
@@ -78,28 +79,62 @@ def make_forms(
         outputs differ. The files of a form that was not made are deleted.
 
     Raises:
-        ArtifactError: the compact form, on which all others are based, cannot be made.
+        ArtifactError: the compact form, which every model can have, is among them, and none passed its check; or the model's
+            own outputs are not numbers.
     """
+    if any(KINDS[name].keeps_format for name in names):
+        check_numbers(finished.model, finished.checkpoint.tokenizer, finished.samples.encoded)
     pythons = {name: begun.get(name) or python_for(finished.checkpoint, name) for name in KINDS}
     forms: list[Form | NotMade] = []
     for name, kind in KINDS.items():
         if name in names:
             if steps is not None:
                 steps.advance(detail=f"making and checking the form {name}")
-            forms.append(_made(finished, kind, result, pythons[name]))
+            forms.append(_made(finished, kind, result, pythons[name], forms))
+    if COMPACT in names and not any(isinstance(form, Form) for form in forms):
+        raise ArtifactError("; ".join(form.reason for form in forms if isinstance(form, NotMade) and form.failed))
     return forms
 
 
-def _made(finished: Finished, kind: Kind, result: Path, python: FreshPython) -> Form | NotMade:
+def make_before(checkpoint: Checkpoint, names: Collection[str], samples: Samples) -> list[Form | NotMade]:
+    """The untouched model in ONNX, as :func:`make_forms` writes it where nothing was removed, so that a result can be compared
+    with what its runtime alone brings. It is loaded, and its files are gone.
+
+    Args:
+        names: the forms of the result; those that are not ONNX are left out.
+        samples: real inputs.
+    """
+    wanted = [name for name in (ONNX, ONNX_INT8) if name in names]
+    if not wanted:
+        return []
+    whole = untouched(checkpoint.model, checkpoint.architecture) or checkpoint.model
+    finished = Finished(checkpoint, Plan.full(checkpoint.dimensions), whole, samples)
+    forms: list[Form | NotMade] = []
+    with tempfile.TemporaryDirectory(prefix="axformer-before-") as scratch:
+        for name in wanted:
+            kind = KINDS[name]
+            directory = Path(scratch) / kind.directory
+            try:
+                _WRITERS[name](finished, Path(scratch))
+                forms.append(Form(name, kind.load(directory, str(whole.device)), kind.bytes_in(directory), None))
+            except (FormError, ArtifactError) as error:
+                forms.append(NotMade(name, str(error)))
+    return forms
+
+
+def _made(
+    finished: Finished, kind: Kind, result: Path, python: FreshPython, before: Sequence[Form | NotMade]
+) -> Form | NotMade:
     directory = result / kind.directory
+    graph = next((form for form in before if form.name == ONNX), None)
+    if kind.name == ONNX_INT8 and isinstance(graph, NotMade) and graph.failed:
+        return NotMade(kind.name, f"it is made of the graph that failed its check: {graph.reason}", failed=True)
     try:
         _WRITERS[kind.name](finished, result)
         return _checked(finished, kind, directory, python)
     except (FormError, ArtifactError) as error:
-        if kind.name == COMPACT:
-            raise
         shutil.rmtree(directory, ignore_errors=True)
-        return NotMade(kind.name, str(error))
+        return NotMade(kind.name, str(error), failed=isinstance(error, ArtifactError))
 
 
 def _checked(finished: Finished, kind: Kind, directory: Path, python: FreshPython) -> Form:
@@ -120,7 +155,8 @@ def _checked(finished: Finished, kind: Kind, directory: Path, python: FreshPytho
     with computing_in(model, torch.float32), computing_in(form.model, torch.float32):
         expected, agreements = compare_outputs(model, {kind.name: form.model}, checkpoint.task, finished.samples)
     agreement = agreements[kind.name]
-    check_difference(f"form '{kind.name}': its logits over the data", agreement.difference, kind.tolerance)
+    what = f"form '{kind.name}': its logits over the data"
+    check_difference(what, agreement.difference, kind.tolerance, agreement.largest)
     return replace(form, checked=CheckedForm(expected, agreement))
 
 

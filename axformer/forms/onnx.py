@@ -5,9 +5,10 @@ The graph takes batches of any size and texts of any length. It only contains th
 
 import logging
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 
 from axformer.data.batches import assemble
 from axformer.data.encoding import Encoded
-from axformer.errors import FormError, first_line
+from axformer.errors import ConfigError, FormError, first_line
 from axformer.forms.facts import facts_of
 
 GRAPH_FILE = "model.onnx"
@@ -71,6 +72,23 @@ def needed(name: str) -> Any:
             f"ONNX files need the package {name.partition('.')[0]}, which does not load ({error}); "
             "pip install 'axformer[onnx]'"
         ) from None
+
+
+def check_packages(forms: Collection[str]) -> None:
+    """Check before a run that the forms that were asked for can be written here.
+
+    Raises:
+        ConfigError: a package is not installed.
+    """
+    if not any(name.startswith("onnx") for name in forms):
+        return
+    for package in (*PACKAGES, "onnxruntime"):
+        if find_spec(package) is None:
+            raise ConfigError(
+                f"forms: ONNX files need the package {package}, which is not installed; pip install 'axformer[onnx]', or leave "
+                "the form out",
+                "forms",
+            )
 
 
 class _Function(nn.Module):

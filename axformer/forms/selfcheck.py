@@ -6,22 +6,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from axformer.data.batches import assemble
 from axformer.data.encoding import Encoded
 from axformer.errors import ArtifactError
 from axformer.forms.alone import outputs_of, texts_of
 from axformer.forms.fresh import Fresh, FreshPython
 from axformer.forms.kinds import Kind
-from axformer.model.number_format import name_of
+from axformer.intake.rebuilt import check_inputs
+from axformer.model.number_format import not_numbers
 
-ROWS = 32
-"""Number of model rows that both models compute; damage shows on any row."""
 ROUNDINGS = 32
-"""Allowed difference of a 16-bit model in roundings of its largest logit. A different order of the same sums came to 7 on
-tiny models of every family. Whether the file has the right weights is checked in float32 (:mod:`axformer.forms.make`)."""
-TOKENS = 1024
-"""Largest number of tokens of all these rows, including padding, since the output of a language model has its whole vocabulary
-for each token."""
+"""Allowed difference in roundings of the largest logit, where that is more than the form's tolerance, as of 16-bit models. A
+different order of the same sums came to 7 on tiny models of every family. Whether the file has the right weights is checked in
+float32 (:mod:`axformer.forms.make`)."""
 
 
 def self_check(
@@ -43,12 +39,10 @@ def self_check(
         The measurements of the fresh process.
 
     Raises:
-        ArtifactError: the saved model or its tokenizer does not load in a fresh process, its outputs differ, or the outputs of
-            the model in memory are not numbers.
+        ArtifactError: the saved model or its tokenizer does not load in a fresh process, or its outputs differ.
     """
     inputs = check_inputs(encoded, tokenizer, str(model.device))
     expected = outputs_of(model, inputs)
-    _check_numbers(expected)
     try:
         found = python.run(directory, str(model.device), inputs)
     except ArtifactError as error:
@@ -60,34 +54,19 @@ def self_check(
     for name, values in expected.items():
         if name.endswith("logits"):
             real = None if pooled else inputs["attention_mask"].bool().to(values.device)
-            _compare(f"form '{kind.name}': its {name}", values, found.outputs.get(name), _tolerance(kind, values), real)
+            _compare(f"form '{kind.name}': its {name}", values, found.outputs.get(name), kind.tolerance, real)
     return found
 
 
-def check_inputs(encoded: Encoded, tokenizer: Any, device: str) -> dict[str, Tensor]:
-    """At most ``ROWS`` model rows that fit into ``TOKENS``, spread over the data; at least one, and just one if rows go through
-    the model one at a time."""
-    lengths = encoded.lengths
-    fitting = 1 if encoded.padding.alone else max(1, TOKENS // (max(lengths) * encoded.choices))
-    rows = list(range(0, len(lengths), -(-len(lengths) // min(ROWS, fitting))))
-    return assemble(encoded, rows, tokenizer, device).inputs
+def check_numbers(model: Any, tokenizer: Any, encoded: Encoded) -> None:
+    """Refuse a model that fails at its own precision. Some models that were trained in another format overflow in float16.
 
-
-def _check_numbers(expected: dict[str, Tensor]) -> None:
-    """Refuse a model that fails at its own precision. Some models that were trained in another format overflow in float16."""
-    for name, values in expected.items():
-        if name.endswith("logits") and values.isnan().any():
-            raise ArtifactError(
-                f"the model gives back {name} that are not numbers where it computes in {name_of(values.dtype)}; save the "
-                "checkpoint in float32 or bfloat16, and run the pass again"
-            )
-
-
-def _tolerance(kind: Kind, expected: Tensor) -> float:
-    """The allowed difference from the expected outputs, at their own precision."""
-    if expected.dtype is torch.float32:
-        return kind.tolerance
-    return max(kind.tolerance, ROUNDINGS * torch.finfo(expected.dtype).eps * float(expected.abs().max()))
+    Raises:
+        ArtifactError: its outputs for some real inputs are not numbers.
+    """
+    reason = not_numbers(outputs_of(model, check_inputs(encoded, tokenizer, str(model.device))))
+    if reason is not None:
+        raise ArtifactError(reason)
 
 
 def _compare(what: str, expected: Tensor, found: Tensor | None, tolerance: float, real: Tensor | None) -> None:
@@ -97,17 +76,35 @@ def _compare(what: str, expected: Tensor, found: Tensor | None, tolerance: float
         raise ArtifactError(f"{what} are {shape}, not {tuple(expected.shape)}; it was not published")
     if found.dtype != expected.dtype:
         raise ArtifactError(f"{what} are {found.dtype}, not {expected.dtype}; it was not published")
-    differences = (found.float() - expected.float()).abs()
-    check_difference(what, float((differences if real is None else differences[real]).max()), tolerance)
+    dtype = expected.dtype
+    if real is not None:
+        expected, found = expected[real], found[real]
+    difference = float((found.float() - expected.float()).abs().max())
+    check_difference(what, difference, tolerance, largest_of(expected), dtype)
 
 
-def check_difference(what: str, difference: float, tolerance: float) -> None:
-    """Refuse outputs whose difference exceeds the form's tolerance.
+def largest_of(outputs: Tensor) -> float:
+    """The size of the largest finite output."""
+    return float(outputs.float().nan_to_num(0.0, 0.0, 0.0).abs().max())
+
+
+def check_difference(
+    what: str, difference: float, tolerance: float, largest: float, dtype: torch.dtype = torch.float32
+) -> None:
+    """Refuse outputs that differ by more than a tolerance allows. It is of the largest output where that is above 1: a sum of
+    large numbers is rounded by more, and a head may give prices as well as scores.
+
+    Args:
+        difference: the largest.
+        largest: the size of the largest expected output.
+        dtype: the number format of the outputs.
 
     Raises:
         ArtifactError: the difference is too large, or is not a number.
     """
-    if not difference <= tolerance:
+    allowed = max(tolerance * max(1.0, largest), ROUNDINGS * torch.finfo(dtype).eps * largest)
+    if not difference <= allowed:
         raise ArtifactError(
-            f"{what} differ by {difference:.2e} from the model in memory (allowed: {tolerance:.0e}); it was not published"
+            f"{what} differ by {difference:.2e} from the model in memory, whose largest is {largest:.2e} (allowed: "
+            f"{allowed:.0e}); it was not published"
         )

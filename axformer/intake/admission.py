@@ -17,7 +17,7 @@ from axformer.architectures.registry import architecture_of
 from axformer.errors import CheckpointError, first_line
 from axformer.intake.companions import notes_in
 from axformer.intake.config_file import read_config, rebuild_config
-from axformer.intake.foreign import adapter_beside
+from axformer.intake.foreign import adapter_beside, check_files, remedy_in
 from axformer.intake.limits import BUFFER_BYTES, MISSING_WEIGHTS
 from axformer.intake.names import CONFIG
 from axformer.intake.new_head import head_for, is_new, with_head
@@ -25,6 +25,7 @@ from axformer.intake.partial_weights import FLOATS, check_whole, some
 from axformer.intake.tokenizer_files import take_tokenizer
 from axformer.intake.weight_names import place_of, prefix_of, unread, unwrapped
 from axformer.intake.weights import Weights, place_weights, read_weights
+from axformer.model.compact import MODEL_TYPE_PREFIX
 from axformer.wire.heads import NewHead
 
 _LANGUAGE_MODELS = (AutoModelForCausalLM, AutoModelForMaskedLM)
@@ -57,8 +58,9 @@ def admit(directory: Path, new_head: NewHead | None = None, *, or_bare: bool = F
     Raises:
         CheckpointError: it is damaged, of an unsupported family, or of a head that is not supported.
     """
+    check_files(directory)
     raw = read_config(directory)
-    architecture = architecture_of(str(raw.get("model_type"))[:80])
+    architecture = architecture_of(_model_type(directory, raw))
     weights = read_weights(directory)
     check_whole(directory, weights.tensors)
     adapter = adapter_beside([path.name for path in directory.iterdir()])
@@ -91,6 +93,19 @@ def loadable(admitted: Admitted) -> Iterator[Path]:
         (directory / CONFIG).write_text(admitted.config.to_json_string(), encoding="utf-8")
         place_weights(admitted.weights, directory, names)
         yield directory
+
+
+def _model_type(directory: Path, raw: Mapping[str, Any]) -> str:
+    """The family in a ``config.json``."""
+    name = raw.get("model_type")
+    if not isinstance(name, str):
+        raise CheckpointError(f"checkpoint '{directory}': config.json names no model_type; {remedy_in(directory)}")
+    if name.startswith(MODEL_TYPE_PREFIX):
+        raise CheckpointError(
+            f"checkpoint '{directory}' is a part of a result; give that, {directory.parent}, where one is taken, and elsewhere "
+            "the checkpoint that the run began with"
+        )
+    return name[:80]
 
 
 def _names_in(directory: Path, raw: dict[str, Any]) -> list[str]:

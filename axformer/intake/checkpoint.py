@@ -2,10 +2,12 @@
 
 import hashlib
 from collections.abc import Iterable
+from copy import copy as shallow_copy
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import torch
 from huggingface_hub import snapshot_download
@@ -23,14 +25,17 @@ from axformer.intake.admission import Admitted, admit, check_loaded, loadable, n
 from axformer.intake.companions import Companions, companion_files, tokenizer_files
 from axformer.intake.label_names import ID2LABEL, LABEL2ID, label_maps, label_names
 from axformer.intake.names import KNOWN_NAMES
-from axformer.intake.objects import check_tokenizer, check_weights, model_in, without_autocast
+from axformer.intake.objects import check_tokenizer, check_weights, model_in, with_plain_switches, without_autocast
 from axformer.intake.panics import panics_as_errors
-from axformer.intake.tokenizer_files import check_words, unloadable
+from axformer.intake.references import what_to_write, why_no_directory
+from axformer.intake.tokenizer_files import check_words, other_reading, unloadable
+from axformer.intake.word_spaces import with_word_spaces
 from axformer.model.number_format import format_of
 from axformer.plan.elements import Dimensions
 from axformer.tasks.base import Task
 from axformer.tasks.registry import task_of
 from axformer.wire.heads import NewHead
+from axformer.wire.references import tidy
 
 HUB_PREFIX = "hf://"
 HUB_FILES = (*KNOWN_NAMES, "*.safetensors")
@@ -57,6 +62,8 @@ class Checkpoint:
     """Files that are copied into results."""
     directory: Path | None = None
     """Where it was loaded from; None if it was in memory."""
+    notes: tuple[str, ...] = ()
+    """What the user should know about how it was read."""
 
     @property
     def dimensions(self) -> Dimensions:
@@ -66,10 +73,16 @@ class Checkpoint:
     @property
     def padding(self) -> Padding:
         """How inputs share a batch."""
-        return padding_of(self.model.config, self.tokenizer, causal=self.architecture.causal, pooled=self.task.pooled)
+        return padding_of(
+            *(self.model.config, self.tokenizer),
+            causal=self.architecture.causal,
+            pooled=self.task.pooled,
+            is_read=self.architecture.padding_side(self.model.config) is None,
+        )
 
     def for_rows(self, rows: Rows) -> "Checkpoint":
-        """The checkpoint with the task that fits some rows, if the model's head allows several tasks.
+        """The checkpoint with the task that fits some rows, if the model's head allows several tasks, and for tags with words
+        as the model knows them.
 
         Args:
             rows: the deciding rows; the returned checkpoint reads all other rows in the same way.
@@ -77,7 +90,7 @@ class Checkpoint:
         Raises:
             DataError: their labels fit none of these tasks.
         """
-        return replace(self, task=task_of(self.head.auto_class, self.model.config, rows))
+        return with_word_spaces(replace(self, task=task_of(self.head.auto_class, self.model.config, rows)), rows)
 
 
 def load_checkpoint(
@@ -95,26 +108,21 @@ def load_checkpoint(
     """
     directory = local_directory(str(reference))
     admitted = admit(directory, new_head)
-    architecture, head = admitted.architecture, admitted.head
+    architecture = admitted.architecture
     with loadable(admitted) as known:
         model = load_model(admitted, known, seed)
         tokenizer = load_tokenizer(admitted, known)
         files = tokenizer_files(tokenizer, known) | companion_files(directory)
-    task = task_of(head.auto_class, model.config)
-    padding_of(model.config, tokenizer, causal=architecture.causal, pooled=task.pooled)  # raises before any work
+        note = other_reading(directory, architecture.model_type, admitted.tokenizer_class, known, tokenizer)
     weights = admitted.weights.files
-    architecture.adopt(model)
-    return Checkpoint(
-        model=model.to(device).eval(),
-        tokenizer=tokenizer,
-        architecture=architecture,
-        head=head,
-        task=task,
+    return _checkpoint(
+        *(model.to(device), tokenizer, architecture, admitted.head),
         sha256=digest(weights),
         bytes=sum(path.stat().st_size for path in weights),
         dtype=admitted.weights.dtype,
         companions=Companions(files, admitted.notes),
         directory=directory,
+        notes=() if note is None else (note,),
     )
 
 
@@ -134,26 +142,35 @@ def from_memory(model: Any, tokenizer: Any) -> Checkpoint:
         raise CheckpointError(
             f"a {type(model).__name__} has no supported head; fine-tune it as one of {names_of(heads)}"
         )
-    copy = without_autocast(deepcopy(model)).float().eval()
+    copy = with_plain_switches(without_autocast(deepcopy(model)).float())
     _settle_labels(copy.config)
     settle_ties(copy)
     check_weights(copy, head)
-    copy.config.return_dict = True  # outputs are read by their names
-    task = task_of(head.auto_class, copy.config)
-    padding_of(copy.config, tokenizer, causal=architecture.causal, pooled=task.pooled)
+    tokenizer = _padding_aside(shallow_copy(tokenizer), architecture, copy.config)
     weights = save(_weights_once(model))
-    architecture.adopt(copy)
-    return Checkpoint(
-        model=copy,
-        tokenizer=tokenizer,
-        architecture=architecture,
-        head=head,
-        task=task,
+    return _checkpoint(
+        *(copy, tokenizer, architecture, head),
         sha256=hashlib.sha256(weights).hexdigest(),
         bytes=len(weights),
         dtype=format_of(model),
         companions=Companions(tokenizer_files(tokenizer), {}),
     )
+
+
+def _checkpoint(model: Any, tokenizer: Any, architecture: Architecture, head: Head, **facts: Any) -> Checkpoint:
+    """A checkpoint of a model whose inputs can share a batch, ready for a pass."""
+    made = Checkpoint(model.eval(), tokenizer, architecture, head, task_of(head.auto_class, model.config), **facts)
+    _ = made.padding  # raises before any work
+    architecture.adopt(model)
+    return made
+
+
+def _padding_aside(tokenizer: Any, architecture: Architecture, config: Any) -> Any:
+    """The tokenizer, padding where no head of an encoder looks; a decoder's batches are padded apart from it."""
+    side = architecture.padding_side(config)
+    if side is not None and not architecture.causal:
+        tokenizer.padding_side = side
+    return tokenizer
 
 
 def _settle_labels(config: Any) -> None:
@@ -182,15 +199,14 @@ def local_directory(reference: str) -> Path:
     Raises:
         CheckpointError: there is none.
     """
-    if not reference.startswith(HUB_PREFIX):
-        directory = Path(reference)
-        if not directory.is_dir():
-            raise CheckpointError(
-                f"checkpoint '{reference}' is not a directory; give a directory, or hf://organisation/name"
-            )
-        return directory
+    if Path(reference).is_dir():
+        return Path(reference)
+    text = tidy(reference)
+    if not text.startswith(HUB_PREFIX) or what_to_write(text, is_checkpoint=True):
+        raise CheckpointError(f"checkpoint '{reference}' {why_no_directory(text)}")
+    name, _, revision = text.removeprefix(HUB_PREFIX).partition("@")
     try:
-        return Path(snapshot_download(reference.removeprefix(HUB_PREFIX), allow_patterns=list(HUB_FILES)))
+        return Path(snapshot_download(name, revision=unquote(revision) or None, allow_patterns=list(HUB_FILES)))
     except Exception as error:  # noqa: BLE001 - of the hub, the network or the disk: all are about this reference
         raise CheckpointError(f"checkpoint '{reference}' cannot be fetched from the hub: {first_line(error)}") from None
 
@@ -253,7 +269,7 @@ def load_tokenizer(admitted: Admitted, directory: Path) -> Any:
         raise unloadable(admitted.directory, first_line(error)) from None
     check_words(admitted.directory, tokenizer)
     tokenizer.name_or_path = str(admitted.directory)
-    return tokenizer
+    return _padding_aside(tokenizer, admitted.architecture, admitted.config)
 
 
 def check_finite(directory: Path, model: Any) -> None:

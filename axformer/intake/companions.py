@@ -28,7 +28,7 @@ from axformer.intake.names import (
     TOKENIZER_TABLES,
 )
 from axformer.intake.strict_json import parse_json
-from axformer.intake.tokenizer_files import CLASS, known_arguments
+from axformer.intake.tokenizer_files import known_arguments, settings_of
 
 _NOTE = re.compile(r"[A-Za-z][\w.-]{0,63}", re.ASCII)
 """The pattern of a note's name."""
@@ -90,28 +90,26 @@ def companion_files(directory: Path) -> dict[str, bytes]:
 
 
 def tokenizer_files(tokenizer: Any, directory: Path | None = None) -> dict[str, bytes]:
-    """The files of a tokenizer: unchanged if there is a ``tokenizer.json``, otherwise as transformers writes them.
+    """The files of a tokenizer: those that it was loaded from if ``tokenizer.json`` is one, else as transformers writes them.
 
     Args:
         tokenizer: the tokenizer as it was loaded, before any call, since a call changes what it would write.
         directory: the directory that it was loaded from; None if it was in memory.
 
     Returns:
-        Contents by name. They name the tokenizer class, so that it loads the same next to any model, but no path and no
+        Contents by name. They make the same tokenizer next to any model, in transformers 4 and 5, and name no path and no
         argument of the call that loaded it.
     """
     if directory is not None and (directory / TOKENIZER).is_file():
         names = [name for name in (*TOKENIZER_OBJECTS, *TOKENIZER_TABLES) if (directory / name).is_file()]
         files = {name: (directory / name).read_bytes() for name in names}
+        settings = json.loads(files[TOKENIZER_CONFIG]) | {"padding_side": tokenizer.padding_side}
     else:
         files = _written(tokenizer)
-    settings = json.loads(files.get(TOKENIZER_CONFIG, b"{}"))
-    kept, own = known_arguments(settings), type(tokenizer).__name__
-    if _plain(str(kept.get(CLASS))) != _plain(own):
-        kept[CLASS] = own
-    if kept != settings:
-        files[TOKENIZER_CONFIG] = (json.dumps(kept, indent=2, ensure_ascii=False) + "\n").encode()
-    return files
+        settings = known_arguments(json.loads(files.get(TOKENIZER_CONFIG, b"{}")))
+    if TOKENIZER in files:
+        settings = settings_of(tokenizer, tokenizer.special_tokens_map, settings, json.loads(files[TOKENIZER]))
+    return files | {TOKENIZER_CONFIG: (json.dumps(settings, indent=2, ensure_ascii=False) + "\n").encode()}
 
 
 def _written(tokenizer: Any) -> dict[str, bytes]:
@@ -120,10 +118,6 @@ def _written(tokenizer: Any) -> dict[str, bytes]:
     with tempfile.TemporaryDirectory(prefix="axformer-tokenizer-") as scratch:
         tokenizer.save_pretrained(scratch, save_jinja_files=one_template)
         return {path.name: path.read_bytes() for path in sorted(Path(scratch).iterdir()) if path.is_file()}
-
-
-def _plain(name: str) -> str:
-    return name.removesuffix("Fast")
 
 
 def _is_note(key: str, config_class: type[PreTrainedConfig]) -> bool:

@@ -18,9 +18,9 @@ from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.panics import LibraryPanicError, panics_as_errors
 from axformer.wire.report import ENOUGH_TOKENS
 
-_TOKENS_PER_NEURON = 2 * ENOUGH_TOKENS
+TOKENS_PER_NEURON = 2 * ENOUGH_TOKENS
 """Calibration tokens for each neuron of a block, of which each is an unknown of a fit."""
-_LEAST_ROWS = 1000
+LEAST_ROWS = 1000
 """Fewest calibration rows that are drawn, since tokens of one row are alike (``docs/compress.md``)."""
 
 
@@ -111,28 +111,36 @@ def prepare_calibration(other: DataSet, rows: Rows, checkpoint: Checkpoint, conf
     Raises:
         DataError: as in :func:`prepare_inputs`.
     """
-    data = prepare_inputs(other, rows, checkpoint, config)
+    return drawn_to_calibrate(prepare_inputs(other, rows, checkpoint, config), checkpoint, config)
+
+
+def drawn_to_calibrate(data: DataSet, checkpoint: Checkpoint, config: RunConfig) -> DataSet:
+    """As many of the rows as ``calibrate_rows`` says, drawn at random and in the order of the file, no input twice; the same
+    data set if these are all. Their labels are left out."""
+    rows, inputs = data.rows, len(set(data.samples.encoded.inputs))
     drawn = _drawn(data.samples.encoded, checkpoint.dimensions.intermediate_size, config)
     if len(drawn) == len(rows):
         return data
-    part = prepare_inputs(other, rows.at(drawn), checkpoint, config)
+    part = prepare_inputs(data, rows.at(drawn), checkpoint, config)
+    how = "drawn at random" if len(drawn) < inputs else "each input once"
     note = (
-        f"{len(drawn):,} of its {len(rows):,} rows are used, drawn at random; they have {int(part.samples.lengths.sum()):,} "
-        "tokens (calibrate_rows gives another number)"
+        f"weights are fitted to {len(drawn):,} of its {len(rows):,} rows, {how}; they have "
+        f"{int(part.samples.lengths.sum()):,} tokens (calibrate_rows gives another number)"
     )
     encoded = replace(part.samples.encoded, notes=(*part.samples.encoded.notes, note))
     return replace(part, samples=replace(part.samples, encoded=encoded))
 
 
 def _drawn(encoded: Encoded, neurons: int, config: RunConfig) -> list[int]:
-    """The indices of the samples that calibrate, ascending."""
-    order = torch.randperm(encoded.samples, generator=torch.Generator().manual_seed(config.seed))
+    """The indices of the samples that calibrate, ascending: the first copies of some inputs."""
+    different = torch.tensor(sorted(set(encoded.inputs)))
+    order = different[torch.randperm(len(different), generator=torch.Generator().manual_seed(config.seed))]
     count = config.calibrate_rows
     if count is None:
         tokens = torch.zeros(encoded.samples, dtype=torch.int64)
         tokens.index_add_(0, torch.tensor(encoded.sample_of_row), torch.tensor(encoded.lengths))
-        enough = int((tokens[order].cumsum(0) < _TOKENS_PER_NEURON * neurons).sum()) + 1
-        count = max(enough, _LEAST_ROWS)
+        enough = int((tokens[order].cumsum(0) < TOKENS_PER_NEURON * neurons).sum()) + 1
+        count = max(enough, LEAST_ROWS)
     return sorted(order[:count].tolist())
 
 
@@ -148,7 +156,9 @@ def _encoded(read: Callable[..., Encoded], rows: Rows, checkpoint: Checkpoint, c
         raise ConfigError(f"knob max_length={config.max_length}: the model takes at most {max_tokens} tokens")
     try:
         with panics_as_errors():
-            encoded = read(rows, tokenizer, model.config, TokenLimits(config.max_length, max_tokens))
+            encoded = read(
+                rows, tokenizer, model.config, TokenLimits(config.max_length, max_tokens, _why(model.config))
+            )
     except LibraryPanicError as error:
         raise DataError(
             f"data file '{rows.source}': the checkpoint's tokenizer gives up on it ({first_line(error)}); save the checkpoint "
@@ -159,6 +169,11 @@ def _encoded(read: Callable[..., Encoded], rows: Rows, checkpoint: Checkpoint, c
     for name, size in (("input_ids", "vocab_size"), ("token_type_ids", "type_vocab_size")):
         _check_known(encoded.features.get(name, []), name, getattr(model.config, size, None))
     return encoded
+
+
+def _why(config: Any) -> str:
+    dynamic = "dynamic" in ((getattr(config, "rope_parameters", None) or {}).get("rope_type") or "")
+    return " (with rope type dynamic, the answer to a longer row depends on the rows before it)" if dynamic else ""
 
 
 def _batched(encoded: Encoded, checkpoint: Checkpoint, config: RunConfig) -> Samples:

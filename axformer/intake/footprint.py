@@ -6,7 +6,9 @@ batch), during publishing (the model, a copy for surgery, and the smaller model)
 one, its gradients and the optimizer's state).
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal, cast
 
 from axformer.config import RunConfig
 from axformer.plan.elements import Dimensions
@@ -25,8 +27,6 @@ MATRICES = 6
 """Matrices of a refit at once, as wide as the widest block: two sums, their total, one with ridge, a factor, an inverse."""
 INPUTS = 4
 """Stored inputs of a refit: of a block and the next one, for teacher and student."""
-MODELS_KEPT = 4
-"""Refitted weights in whole models: eight budgets, half as large on average."""
 ROWS_OF_A_BATCH = 4
 """Tensors of shape (tokens, hidden) that a block holds at once: residual stream, queries, keys and values."""
 TRAINED = 3
@@ -46,6 +46,25 @@ class Sizes:
     dimensions: Dimensions
     outputs_per_token: int
     """Outputs of the head per token: the vocabulary of a language model, otherwise 0."""
+
+
+InputName = Literal["checkpoint", "validation", "test", "calibrate", "train"]
+"""The fields of a run that name an input."""
+
+
+@dataclass(frozen=True)
+class DataSizes:
+    """How much data there is, from its files without reading a row."""
+
+    bytes: Mapping[str, int]
+    """Of each file, by the fields of the run."""
+    fitted_tokens: int
+    """Tokens of the rows that weights are fitted to."""
+
+    @property
+    def total(self) -> int:
+        """Bytes of all files."""
+        return sum(self.bytes.values())
 
 
 @dataclass(frozen=True)
@@ -69,7 +88,7 @@ class RunWork:
     """Whether the whole model is trained with a new head first."""
 
 
-def least(sizes: Sizes, data_bytes: int, work: RunWork, batch_tokens: int, *, on_gpu: bool) -> Footprint:
+def least(sizes: Sizes, data: DataSizes, work: RunWork, batch_tokens: int, *, on_gpu: bool) -> Footprint:
     """The minimum memory of a pass.
 
     Args:
@@ -77,24 +96,24 @@ def least(sizes: Sizes, data_bytes: int, work: RunWork, batch_tokens: int, *, on
     """
     config = work.config
     weights, layers = FLOAT32 * sizes.parameters, FLOAT32 * sizes.layer_parameters
-    batch_of = min(config.batch_tokens or batch_tokens, _tokens(data_bytes))
+    batch_of = min(config.batch_tokens or batch_tokens, _tokens(data.total))
     batch = _batch_bytes(sizes, batch_of)
-    fitting = _fitting(sizes, _tokens(data_bytes)) if config.needs.fitting else 0
+    fitting = _fitting(sizes, data.fitted_tokens) if config.needs.fitting else 0
     sensitivity = _sensitivity(sizes, batch_of) if config.needs.gradients or work.takes_gradients else 0
     searching = weights + _copies(sizes, config, on_gpu=on_gpu) + batch + max(fitting, sensitivity)
     # The copy is whole until surgery, and only parameters in layers are ever removed.
     publishing = weights + max(weights, weights - layers + batch) + weights - layers
-    most, rows = max(searching, publishing, _training(sizes, work)), ROW_BYTES_PER_BYTE * data_bytes
+    most, rows = max(searching, publishing, _training(sizes, work)), ROW_BYTES_PER_BYTE * data.total
     if on_gpu:
         return Footprint(host_bytes=PROCESS_BYTES + weights + rows, device_bytes=most)
     return Footprint(host_bytes=PROCESS_BYTES + most + rows, device_bytes=0)
 
 
-def at_ease(sizes: Sizes, data_bytes: int, work: RunWork, batch_tokens: int, *, on_gpu: bool) -> Footprint:
+def at_ease(sizes: Sizes, data: DataSizes, work: RunWork, batch_tokens: int, *, on_gpu: bool) -> Footprint:
     """The approximate memory of a pass that keeps every block's input for every sample."""
-    need, config = least(sizes, data_bytes, work, batch_tokens, on_gpu=on_gpu), work.config
+    need, config = least(sizes, data, work, batch_tokens, on_gpu=on_gpu), work.config
     blocks = 2 * sizes.dimensions.layers
-    kept = FLOAT32 * _tokens(data_bytes) * sizes.dimensions.hidden_size * blocks
+    kept = FLOAT32 * _tokens(data.bytes.get("validation", 0)) * sizes.dimensions.hidden_size * blocks
     kept = kept if config.cache_budget is None else min(kept, config.cache_budget)
     if on_gpu:
         return Footprint(need.host_bytes, need.device_bytes + kept)
@@ -107,6 +126,22 @@ def with_models(one: Footprint, sizes: Sizes, models: int, *, on_gpu: bool) -> F
     if on_gpu:
         return Footprint(one.host_bytes, one.device_bytes + more)
     return Footprint(one.host_bytes + more, one.device_bytes)
+
+
+def largest_part(sizes: Sizes, data: DataSizes, work: RunWork, batch_tokens: int, *, on_gpu: bool) -> InputName:
+    """The input that takes most of the memory of a pass, by the fields of the run."""
+
+    def needed(part: DataSizes) -> int:
+        need = least(sizes, part, work, batch_tokens, on_gpu=on_gpu)
+        return need.host_bytes + need.device_bytes
+
+    whole, without_fitted = needed(data), needed(replace(data, fitted_tokens=0))
+    model = needed(DataSizes({}, 0))
+    if 2 * model >= whole:
+        return "checkpoint"
+    if whole - without_fitted > without_fitted - model:
+        return "calibrate" if "calibrate" in data.bytes else "validation"
+    return cast(InputName, max(data.bytes, key=data.bytes.__getitem__))
 
 
 def _tokens(data_bytes: int) -> int:
@@ -124,7 +159,7 @@ def _fitting(sizes: Sizes, tokens: int) -> int:
     """The memory of a refit: matrices of the widest block, a block's inputs for teacher and student, and refitted weights."""
     hidden, wide = sizes.dimensions.hidden_size, sizes.dimensions.intermediate_size
     fitted = sizes.dimensions.layers * hidden * (hidden + wide)
-    return MATRICES * FLOAT64 * wide**2 + FLOAT32 * (INPUTS * tokens * hidden + MODELS_KEPT * fitted)
+    return MATRICES * FLOAT64 * wide**2 + FLOAT32 * (INPUTS * tokens * hidden + fitted)
 
 
 def _sensitivity(sizes: Sizes, tokens: int) -> int:

@@ -13,6 +13,14 @@ from axformer.architectures.heads import Head
 from axformer.errors import CheckpointError, WrongTypeError
 from axformer.intake.partial_weights import some
 
+_PLAIN_SWITCHES = {
+    "return_dict": True,  # outputs are read by their names
+    "output_hidden_states": False,
+    "output_attentions": False,
+    "chunk_size_feed_forward": 0,
+    "gradient_checkpointing": False,
+}
+"""Switches of configurations and modules, with their values in a pass."""
 _LOAD = "load it first, for example with AutoModelForSequenceClassification.from_pretrained(...)"
 
 
@@ -44,6 +52,15 @@ def without_autocast(model: Any) -> Any:
     """The same model, computing in its own precision: Accelerate leaves a ``forward`` in a model that it trained in 16 bits."""
     if model.__dict__.pop("_original_forward", None) is not None:
         model.__dict__.pop("forward", None)
+    return model
+
+
+def with_plain_switches(model: Any) -> Any:
+    """The same model without switches that only change how its outputs are computed or given back."""
+    for module in (model.config, *model.modules()):
+        for name, value in _PLAIN_SWITCHES.items():
+            if name in module.__dict__:
+                setattr(module, name, value)
     return model
 
 

@@ -1,10 +1,10 @@
 """Parse untrusted JSON: limited size and depth, no duplicate keys, no numbers outside of the JSON standard."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from axformer.data.written import unique_keys
 from axformer.intake.limits import JSON_DEPTH
 
 
@@ -30,24 +30,13 @@ def parse_json(content: bytes) -> Any:
     """
     try:
         text = content.decode("utf-8")
-        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
+        value = json.loads(text, object_pairs_hook=unique_keys, parse_constant=_refuse_constant)
     except UnicodeError:
         raise ValueError("it is not UTF-8") from None
     except RecursionError:
         raise ValueError(f"its objects are nested more than {JSON_DEPTH} deep") from None
     _check_depth(value)
     return value
-
-
-def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        seen: set[str] = set()
-        for name, _ in pairs:
-            if name in seen:
-                raise ValueError(f"it holds the key {name[:40]!r} twice")
-            seen.add(name)
-    return found
 
 
 def _refuse_constant(name: str) -> Any:

@@ -1,9 +1,14 @@
-"""Copy the files of a tokenizer: tables unchanged, arguments of its class by known keys only.
+"""Copy the files of a tokenizer: its tables, and arguments of its class by known keys only.
 
 Arguments could name other files of this machine, third-party code, or a class that runs programs. Chat templates are copied as
 text; nothing here renders them.
+
+With a ``tokenizer.json``, that file alone says how texts become ids. Its class would build another tokenizer from the same
+vocabulary where the file has another template, normalizer or pre-tokenizer than the class, and differently in transformers 4
+and 5. So it is loaded by :data:`PLAIN_CLASS`, which both know; the class's special tokens and sides become explicit settings.
 """
 
+import inspect
 import json
 import math
 import shutil
@@ -17,6 +22,7 @@ from transformers.models.auto.tokenization_auto import TOKENIZER_MAPPING_NAMES, 
 from axformer.errors import CheckpointError
 from axformer.intake.limits import DIMENSIONS, LIST_LENGTH, NAME_LENGTH, SENTENCEPIECE_BYTES, TOKENIZER_BYTES
 from axformer.intake.names import SENTENCEPIECE_MODELS, TOKENIZER, TOKENIZER_CONFIG, TOKENIZER_OBJECTS, TOKENIZER_TABLES
+from axformer.intake.panics import panics_as_errors
 from axformer.intake.strict_json import read_json
 
 TOKENIZER_CLASSES = frozenset(
@@ -32,7 +38,19 @@ TOKENIZER_CLASSES = frozenset(
 """The tokenizer classes that are loaded, as in ``tokenizer_class``: those of the supported families, which need no third-party
 code. Any other class is ignored if there is a ``tokenizer.json``, which fully defines a tokenizer."""
 PLAIN_CLASS = "PreTrainedTokenizerFast"
-"""The class that does only what ``tokenizer.json`` says."""
+"""The class that does only what ``tokenizer.json`` says, under the name that transformers 4 and 5 know."""
+PREFIX_SPACE = "add_prefix_space"
+_NORMALIZER_KEYS = {
+    "do_lower_case": "lowercase",
+    "strip_accents": "strip_accents",
+    "tokenize_chinese_chars": "handle_chinese_chars",
+}
+"""Keys of ``tokenizer_config.json`` that classes with BERT's normalizer hear, and their names in ``tokenizer.json``."""
+_PROBED, _IN_A_TEXT = 20_000, 50
+"""Most tokens of a vocabulary on which two tokenizers are compared, and tokens of one text."""
+_HARD = " Naïve  CAFÉS, don't (re)read: 1,234.5 你好\n\tthe#end"
+"""A text that normalizers and pre-tokenizers take apart differently."""
+_SPECIAL_TOKENS_MAP = "special_tokens_map.json"
 SENTENCEPIECE_CLASSES = {
     "AlbertTokenizer": "spiece.model",
     "CamembertTokenizer": "sentencepiece.bpe.model",
@@ -77,12 +95,17 @@ def take_tokenizer(directory: Path, model_type: str, named: Any, into: Path) -> 
     objects = {name: content for name in TOKENIZER_OBJECTS if (content := _read(directory, name)) is not None}
     said = known_arguments(objects.get(TOKENIZER_CONFIG, {}))
     named = said.get(CLASS) or named
-    if TOKENIZER not in there:
-        _take_pieces(directory, _known_class(directory, model_type, named), there, into)
-    elif not _is_made_of(directory, model_type, named):
-        said[CLASS] = PLAIN_CLASS
     for name in set(there) & set(TOKENIZER_TABLES):
         _copy_table(directory, name, into)
+    if TOKENIZER not in there:
+        _take_pieces(directory, _known_class(directory, model_type, named), there, into)
+    else:
+        table = _read(directory, TOKENIZER) or {}
+        owner = _loaded_class(model_type, named)
+        if _hear(table, said, owner):
+            (into / TOKENIZER).write_text(json.dumps(table, ensure_ascii=False), encoding="utf-8")
+        tokens = {name: token for name, token in _own_tokens(owner).items() if token in _words(table)}
+        said = settings_of(owner, tokens | objects.get(_SPECIAL_TOKENS_MAP, {}), said, table)
     if said or TOKENIZER_CONFIG in objects:
         objects[TOKENIZER_CONFIG] = said
     for name, content in objects.items():
@@ -114,24 +137,62 @@ def _known_class(directory: Path, model_type: str, named: Any) -> str:
     return _class_of(model_type, named)
 
 
-def _is_made_of(directory: Path, model_type: str, named: Any) -> bool:
-    """Whether a class is known and fits the kind of model in ``tokenizer.json``."""
-    if named is not None and str(named) not in TOKENIZER_CLASSES:
-        return False
-    model = (_read(directory, TOKENIZER) or {}).get("model")
-    own = model.get("type") if isinstance(model, dict) else None
-    return own is None or _kind_of(_class_of(model_type, named)) in (None, own)
-
-
 def _class_of(model_type: str, named: str | None) -> str:
     """The class of a tokenizer, without the suffix ``Fast``."""
     return str(named or TOKENIZER_MAPPING_NAMES.get(model_type) or PLAIN_CLASS).removesuffix("Fast")
 
 
-def _kind_of(name: str) -> str | None:
-    """The kind of model in ``tokenizer.json`` that a known class requires; None for any."""
-    model = getattr(tokenizer_class_from_name(name), "model", None)
-    return None if model is None else str(model.__name__)
+def _loaded_class(model_type: str, named: Any) -> Any:
+    """The class that transformers makes a tokenizer of; None if it is not known."""
+    known = named is None or str(named) in TOKENIZER_CLASSES
+    return tokenizer_class_from_name(_class_of(model_type, named)) if known else None
+
+
+def _own_tokens(owner: Any) -> dict[str, str]:
+    """The special tokens of a class where nothing else is said."""
+    arguments = {} if owner is None else inspect.signature(owner.__init__).parameters
+    return {name: one.default for name, one in arguments.items() if _is_special(name) and isinstance(one.default, str)}
+
+
+def _words(table: Mapping[str, Any]) -> set[str]:
+    """The tokens of a ``tokenizer.json``."""
+    vocabulary = (table.get("model") or {}).get("vocab") or []
+    known = {word if isinstance(word, str) else str(word[0]) for word in vocabulary}
+    return known | {str(token.get("content")) for token in table.get("added_tokens") or []}
+
+
+def _hear(table: dict[str, Any], said: Mapping[str, Any], owner: Any) -> bool:
+    """Change a ``tokenizer.json`` to what the settings beside it say, as transformers does; return whether it changed."""
+    before = json.dumps((table.get("normalizer"), table.get("pre_tokenizer")))
+    splits, normalizer = table.get("pre_tokenizer") or {}, table.get("normalizer") or {}
+    if PREFIX_SPACE in splits and isinstance(said.get(PREFIX_SPACE), bool):
+        splits[PREFIX_SPACE] = said[PREFIX_SPACE]
+    arguments = {} if owner is None else inspect.signature(owner.__init__).parameters
+    if normalizer.get("type") == "BertNormalizer":
+        heard = {key: name for key, name in _NORMALIZER_KEYS.items() if key in arguments}
+        normalizer |= {name: said[key] for key, name in heard.items() if isinstance(said.get(key), bool)}
+    return before != json.dumps((table.get("normalizer"), table.get("pre_tokenizer")))
+
+
+def settings_of(
+    owner: Any, tokens: Mapping[str, Any], said: Mapping[str, Any], table: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The settings with which :data:`PLAIN_CLASS` makes the same tokenizer, in transformers 4 and 5.
+
+    Args:
+        owner: the tokenizer or its class; None if it is not known.
+        tokens: its special tokens, where the settings do not name them.
+        said: the settings so far.
+        table: the content of its ``tokenizer.json``.
+    """
+    own = {name: value for name in ("model_input_names", "padding_side") if (value := getattr(owner, name, None))}
+    settings = own | dict(tokens) | dict(said) | {CLASS: PLAIN_CLASS}
+    if isinstance(settings.get("extra_special_tokens"), list):  # which transformers 4 takes for names with tokens
+        settings["additional_special_tokens"] = settings.pop("extra_special_tokens")
+    splits = table.get("pre_tokenizer") or {}
+    if PREFIX_SPACE in splits:  # which transformers 4 takes for false where it is not said
+        settings[PREFIX_SPACE] = splits[PREFIX_SPACE]
+    return settings
 
 
 def _take_pieces(directory: Path, name: str, there: Sequence[str], into: Path) -> None:
@@ -146,6 +207,42 @@ def _take_pieces(directory: Path, name: str, there: Sequence[str], into: Path) -
     elif set(there) <= set(SENTENCEPIECE_MODELS):
         reads = f"a {name} looks for {wanted}" if wanted else f"a {name} is not made of it here"
         raise unloadable(directory, f"it has {there[0]}, and {reads}")
+
+
+def other_reading(directory: Path, model_type: str, named: Any, taken: Path, tokenizer: Any) -> str | None:
+    """What users should know where the files of a tokenizer say different things; None if they agree.
+
+    Args:
+        named: the class named by the model's config, or None.
+        taken: the directory of :func:`take_tokenizer`.
+        tokenizer: the tokenizer that was loaded from there.
+    """
+    if not (directory / TOKENIZER).is_file():
+        return None
+    if (directory / TOKENIZER).read_bytes() != (taken / TOKENIZER).read_bytes():
+        return (
+            f"{TOKENIZER} and {TOKENIZER_CONFIG} read texts differently; the settings of the second count, as in transformers, "
+            f"and {TOKENIZER} of the result has them too"
+        )
+    owner = _loaded_class(model_type, (_read(directory, TOKENIZER_CONFIG) or {}).get(CLASS) or named)
+    words = [word.lstrip("#▁Ġ") for word in tokenizer.convert_ids_to_tokens(range(min(len(tokenizer), _PROBED)))]
+    texts = [_HARD, *(" ".join(words[start : start + _IN_A_TEXT]) for start in range(0, len(words), _IN_A_TEXT))]
+    try:
+        with panics_as_errors():
+            other = None if owner is None else owner.from_pretrained(taken, local_files_only=True)
+            if other is None or _ids(other, texts) == _ids(tokenizer, texts):
+                return None
+    except Exception:  # noqa: BLE001 - the class makes nothing of this file, which counts
+        return None
+    return (
+        f"the class {owner.__name__}, which transformers makes of the checkpoint's tokenizer, reads texts otherwise than its "
+        f"{TOKENIZER}; the file counts, here and in the result, which names no class of its own"
+    )
+
+
+def _ids(tokenizer: Any, texts: list[str]) -> tuple[Any, Any]:
+    """The ids of texts, and of texts in pairs."""
+    return tokenizer(texts, verbose=False)["input_ids"], tokenizer(texts, texts[::-1], verbose=False)["input_ids"]
 
 
 def _write(directory: Path) -> str:
@@ -185,7 +282,11 @@ def known_arguments(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_known(key: str) -> bool:
-    return key in _KNOWN or (key.endswith(_SPECIAL_TOKEN) and not key.startswith("_"))
+    return key in _KNOWN or _is_special(key)
+
+
+def _is_special(key: str) -> bool:
+    return key.endswith(_SPECIAL_TOKEN) and not key.startswith(("_", "add_"))
 
 
 def _refused(directory: Path, name: str, why: str) -> CheckpointError:

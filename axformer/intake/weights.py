@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from axformer.errors import CheckpointError
-from axformer.intake.foreign import remedy_in
+from axformer.intake.foreign import misnamed_weights, remedy_in
 from axformer.intake.headers import Tensor, copy_renamed, read_header
 from axformer.intake.limits import INDEX_BYTES, TENSORS
 from axformer.intake.names import WEIGHTS, WEIGHTS_INDEX, is_shard
@@ -94,9 +94,8 @@ def _mapped(directory: Path) -> dict[str, str]:
     """The file of each tensor, from the index."""
     path = directory / WEIGHTS_INDEX
     if not path.is_file():
-        raise CheckpointError(
-            f"checkpoint '{directory}' has neither {WEIGHTS} nor {WEIGHTS_INDEX}; {remedy_in(directory)}"
-        )
+        remedy = misnamed_weights([path.name for path in directory.iterdir()]) or remedy_in(directory)
+        raise CheckpointError(f"checkpoint '{directory}' has neither {WEIGHTS} nor {WEIGHTS_INDEX}; {remedy}")
     try:
         index: Any = read_json(path, INDEX_BYTES)
     except (OSError, ValueError) as error:

@@ -104,8 +104,8 @@ class Method:
         """The contents of the files that the method adds to a result, by name; they follow from the ground and the trace."""
         return {}
 
-    def notes(self, config: Any, *, is_trained: bool) -> Iterable[str]:  # noqa: ARG002 - for methods
-        """Notes for the user before the run, given whether there is training data."""
+    def notes(self, config: Any, samples: Samples, *, is_trained: bool) -> Iterable[str]:  # noqa: ARG002 - for methods
+        """Notes for the user before the run, given the samples that decide and whether there is training data."""
         return ()
 
     def trials(self, ground: Ground, replay: Sequence[Trial]) -> Generator[Trial, None, None]:

@@ -66,6 +66,7 @@ def measure_path(
     *,
     model_of: Callable[[Plan], Any] | None = None,
     chooses: bool = True,
+    doubt: str | None = None,
     on_step: OnStep = ignore,
 ) -> MeasuredPath:
     """Measure every point of a path in the arithmetic that the pass used, and choose one if there are confirming rows.
@@ -74,6 +75,7 @@ def measure_path(
         sets: the data sets by name. Only the confirming one chooses; without it the last point is kept.
         model_of: builds the model of a plan if its weights differ from the checkpoint's; None if the plan says it all.
         chooses: False to keep the last point whatever the figures are.
+        doubt: why the confirming rows can certify nothing; None if they can.
         on_step: takes reports of how many models are measured.
 
     Raises:
@@ -92,12 +94,14 @@ def measure_path(
         )
     if not confirming or not chooses:
         return MeasuredPath(points, figures, len(points) - 1)
-    tables = [of_point.table for of_point in found[CONFIRMING]]
+    is_tested = config.within_points is not None or config.loss_limit is not None
+    tables = [of_point.votes if is_tested else of_point.table for of_point in found[CONFIRMING]]
     if config.within_points is None:
         return MeasuredPath(points, figures, kept_of([table[:, 0] for table in tables], config))
     kept, certificate = certify(
-        *(tables, checkpoint.task, config.within_points, [point.seq for point in points]),
+        *(tables, checkpoint.task, float(config.within_points), [point.seq for point in points]),
         _operations(checkpoint, points, sets[CONFIRMING]),
+        doubt,
     )
     return MeasuredPath(points, figures, kept, certificate)
 
@@ -119,7 +123,7 @@ def kept_of(losses: Sequence[np.ndarray], config: RunConfig) -> int:
     above the limit, one would fall below it by chance.
 
     Args:
-        losses: per-sample losses of each point, shape (samples,), the untouched model first.
+        losses: per-sample losses of each point, shape (samples,), the untouched model first; for a limit of different inputs.
         config: the knobs.
     """
     limit = config.loss_limit

@@ -25,6 +25,10 @@ class Replay:
         """The next stored trial; None after the last."""
         return self._trials[self.seq] if self.seq < len(self._trials) else None
 
+    def is_at(self, element: str) -> bool:
+        """Whether the next stored trial is of this element."""
+        return self.upcoming is not None and self.upcoming.element == element
+
     def next(self, element: str | None) -> Trial | None:
         """Take the next stored trial; None after the last.
 

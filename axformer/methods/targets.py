@@ -38,6 +38,11 @@ class Targets:
     is_chosen: bool = False
     """Whether someone chose the plan from the path, whatever the run was asked for."""
 
+    @property
+    def is_wished(self) -> bool:
+        """Whether a size or a speed was asked for."""
+        return self.config.target_size is not None or self.config.target_speedup is not None
+
     def size(self, plan: Plan) -> float:
         """Share of the parameters that remains."""
         return self.parameters(plan) / self.parameters(self.full)
@@ -76,8 +81,10 @@ class Targets:
         """Say whether a finished pass reached its targets, or that its plan was chosen; None if it has no targets."""
         if self.is_chosen:
             told = "this model was chosen from the path"
-        elif self.config.target_size is None and self.config.target_speedup is None:
+        elif not self.is_wished:
             return None
+        elif self.config.asks_for_time:
+            told = "how fast it is, is measured at the end"
         else:
             told = "the target was reached" if self.is_reached(plan) else "the target was not reached"
         wanted, size, speedup = self.config.target_size, self.size(plan), self.speedup(plan)

@@ -119,16 +119,16 @@ class WholePlans:
         self, element: str | None, plan: Plan, measured: Measured, verdict: Verdict, more: Mapping[str, Any]
     ) -> Trial:
         ground, is_base, losses = self._ground, element is None, measured.losses
-        loss, targets = losses.mean().item(), ground.targets
+        loss, targets, voters = losses.mean().item(), ground.targets, ground.samples.voters
         trial = Trial(
             seq=self._replay.seq,
             phase=Phase.BASE if is_base else self._phase,
             element=element,
             loss=loss,
             loss_is_bound=False,
-            helped=None if is_base else int((losses < self.untouched.losses).sum()),
-            samples=len(losses),
-            total=len(losses),
+            helped=None if is_base else int((losses < self.untouched.losses)[voters].sum()),
+            samples=int(voters.sum()),
+            total=int(voters.sum()),
             min_loss=loss if is_base else self._min_loss,
             verdict=verdict,
             precision="float32",

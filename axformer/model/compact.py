@@ -16,7 +16,7 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 from axformer.architectures.base import Architecture
 from axformer.architectures.hard_attention import ATTENTION_NAME
 from axformer.architectures.heads import Head
-from axformer.architectures.registry import architecture_of
+from axformer.architectures.registry import ARCHITECTURES, architecture_of
 from axformer.errors import PlanError
 from axformer.model.one_position import read_one_position
 from axformer.model.surgery import operate
@@ -63,11 +63,27 @@ def compact_model_class(model_type: str, family: Any) -> type[PreTrainedModel]:
         if head is not None and _reads_one_position(head, architecture, config):
             read_one_position(self, architecture, plan)
 
-    return type(
-        f"Compact{family.__name__}",
-        (family,),
-        {"__module__": __name__, "__init__": build, "config_class": compact_config_class(model_type)},
-    )
+    def from_pretrained(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        return family.from_pretrained.__func__(cls, *args, **{"key_mapping": dict(architecture.older_names)} | kwargs)
+
+    body = {
+        "__module__": __name__,
+        "__init__": build,
+        "config_class": compact_config_class(model_type),
+        "from_pretrained": classmethod(from_pretrained),
+    }
+    return type(f"Compact{family.__name__}", (family,), body)
+
+
+def __getattr__(name: str) -> Any:
+    """The class of this name, made again where a pickle asks for it."""
+    for model_type, architecture in ARCHITECTURES.items() if name.startswith("Compact") else ():
+        if name == f"Compact{CONFIG_MAPPING[model_type].__name__}":
+            return compact_config_class(model_type)
+        for head in (*architecture.heads, architecture.without_head):
+            if name == f"Compact{head.name}":
+                return compact_model_class(model_type, head.model_class)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 @cache

@@ -4,7 +4,7 @@ A bfloat16 checkpoint thus gives files of half the float32 size, and the report 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -36,6 +36,18 @@ def format_of(model: nn.Module) -> torch.dtype:
 def name_of(dtype: torch.dtype) -> str:
     """A number format's name, for example ``bfloat16``."""
     return str(dtype).removeprefix("torch.")
+
+
+def not_numbers(outputs: Mapping[str, Any]) -> str | None:
+    """What to say of a model some of whose logits are not finite numbers; None if all are. Some models that were trained in
+    another format overflow in float16."""
+    for name, values in outputs.items():
+        if name.endswith("logits") and not values.isfinite().all():
+            return (
+                f"the model gives back {name} that are not numbers where it computes in {name_of(values.dtype)}; save the "
+                "checkpoint in float32 or bfloat16, and run the pass again"
+            )
+    return None
 
 
 def cast(model: Any, dtype: torch.dtype) -> Any:

@@ -145,7 +145,18 @@ def _tail_class(family: Any) -> Any:
         return _at_one_position(self, call, hidden, dict(zip(names[1:], args, strict=False)) | kwargs)
 
     names = tuple(inspect.signature(family.forward).parameters)[1:]
-    return type(family.__name__, (family,), {"__module__": __name__, "forward": forward})
+
+    def reduce(self: Any) -> tuple[Any, ...]:
+        return _new_tail, (family,), self.__dict__
+
+    body = {"__module__": __name__, "forward": forward, "__reduce__": reduce}
+    return type(family.__name__, (family,), body)
+
+
+def _new_tail(family: Any) -> Any:
+    """An empty layer of such a class, for pickles."""
+    made = _tail_class(family)
+    return made.__new__(made)
 
 
 def _at_one_position(layer: Any, call: _Call, hidden: Tensor, arguments: dict[str, Any]) -> Any:

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from axformer.errors import PlanError
 from axformer.plan.elements import Dimensions, parse
 from axformer.plan.plan import Plan, PlanFile
+from axformer.plan.result_files import read_result
 from axformer.plan.trial import ModelFigures, Trial, Verdict
 
 TRACE_NAME = "trace.jsonl"
@@ -87,15 +88,11 @@ def read_trace_beside(plan: Path) -> list[Trial]:
     Raises:
         PlanError: there is no trace, or it cannot be read.
     """
-    file = (plan if plan.is_dir() else plan.parent) / TRACE_NAME
+    result = plan if plan.is_dir() else plan.parent
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise PlanError(f"trace '{file}' cannot be read: {error}; it must lie beside the plan") from None
-    try:
-        trace = [Trial.model_validate_json(line) for line in lines]
+        trace = [Trial.model_validate_json(line) for line in read_result(result, TRACE_NAME).splitlines()]
     except ValidationError as error:
-        raise PlanError(f"'{file}' is not a trace: {error.errors()[0]['msg']}") from None
+        raise PlanError(f"'{result / TRACE_NAME}' is not a trace: {error.errors()[0]['msg']}") from None
     if not trace:
-        raise PlanError(f"trace '{file}' is empty")
+        raise PlanError(f"trace '{result / TRACE_NAME}' is empty")
     return trace

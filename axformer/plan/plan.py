@@ -19,6 +19,7 @@ from axformer.plan.elements import (
     neurons,
     parse,
 )
+from axformer.plan.result_files import PLAN_NAME, read_result
 
 PLAN_FORMAT: Literal["axformer-plan/1"] = "axformer-plan/1"
 SECOND_FORMAT: Literal["axformer-plan/2"] = "axformer-plan/2"
@@ -218,15 +219,11 @@ def read_plan_file(path: Path) -> PlanFile:
     Raises:
         PlanError: the file is missing or not a plan.
     """
-    file = path / "plan.json" if path.is_dir() else path
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise PlanError(f"plan '{file}' cannot be read: {error}") from None
+    text = read_result(path, PLAN_NAME)
     try:
         return parse_plan_file(text)
     except PlanError as error:
-        raise PlanError(f"'{file}': {error}") from None
+        raise PlanError(f"'{path}': {error}") from None
 
 
 def parse_plan_file(text: str) -> PlanFile:

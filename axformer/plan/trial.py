@@ -50,6 +50,8 @@ class Milliseconds(BaseModel):
 
     attention: tuple[float, ...]
     ffn: tuple[float, ...]
+    whole: float | None = None
+    """Of the whole model; null in traces of earlier versions."""
 
 
 class BlockLevels(BaseModel):
@@ -100,8 +102,11 @@ class Trial(BaseModel):
     )
     loss_is_bound: bool = Field(description="True where the loss is a bound, because the trial was decided early.")
     helped: int | None = Field(description="Samples whose loss went down against the reference; null for the base.")
-    samples: int = Field(ge=0, description="Samples evaluated.")
-    total: int = Field(gt=0, description="Samples in the validation set.")
+    samples: int = Field(ge=0, description="Samples evaluated, of `total`.")
+    total: int = Field(
+        gt=0,
+        description="Samples that are counted: one for each different input, and of hard attention those that it can change.",
+    )
     min_loss: float = Field(description="Least loss before this trial.")
     verdict: Verdict
     precision: str = Field(description="Number format that decided.")

@@ -34,7 +34,7 @@ class Blockwise:
         """Begin at the first block of a whole, prepared model, which is not changed; ``change`` gets each cut layer."""
         self._model = model
         self._architecture = architecture
-        self._samples = samples
+        self.samples = samples
         self._plan = plan
         self._change = change
         self._layers = self._cut().get(plan)
@@ -67,7 +67,7 @@ class Blockwise:
     def look(self) -> Iterator[tuple[Batch, Tensor]]:
         """Yield the input of the current block's output projection, batch by batch, shape (sequences, tokens, columns)."""
         self._seen = []
-        for index, batch in enumerate(self._samples.batches):
+        for index, batch in enumerate(self.samples.batches):
             seen: list[Tensor] = []
 
             def see(x: Tensor, seen: list[Tensor] = seen) -> Tensor:
@@ -83,7 +83,7 @@ class Blockwise:
 
     def advance(self) -> None:
         """Run the current block and move to the next one."""
-        batches = self._samples.batches
+        batches = self.samples.batches
         following = Block.at(self.block.number + 1)
         if following.layer < len(self._layers) and len(self._seen) < len(batches):
             self._seen = [self._run(index, batch) for index, batch in enumerate(batches)]

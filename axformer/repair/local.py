@@ -6,9 +6,6 @@ a trial that changes one block costs one fit. Changes of the inputs by other blo
 :func:`axformer.repair.refit.refit_plan`, which refits every block above a change.
 """
 
-import shutil
-import tempfile
-import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,7 +23,7 @@ from axformer.plan.plan import LayerPlan, Plan
 from axformer.repair.blockwise import Blockwise
 from axformer.repair.least_squares import Sums, refit
 from axformer.repair.leaving import Leaving, columns_of, leaving_order
-from axformer.repair.refit import BlockFit, Calibration, Refit, block_fit, matrix_of, put
+from axformer.repair.refit import BlockFit, Calibration, Refit, block_fit, matrix_of, put, scratch_of
 
 KEPT = 4
 """Number of fits kept for each block: they serve the current plan, the plan on trial, and an element whose parts are tried."""
@@ -48,7 +45,7 @@ class WholeBlock:
     def before(cls, teacher: Blockwise) -> "WholeBlock":
         """The current block of a walk up the untouched model."""
         weight, bias = matrix_of(teacher.weights), teacher.weights.bias
-        calibration = Calibration()
+        calibration = Calibration(teacher.samples)
         for batch, x in teacher.look():
             calibration.add(batch, x, functional.linear(x, weight, None if bias is None else bias.detach()))
         return cls(weight, bias is not None, *calibration.sums)
@@ -145,8 +142,7 @@ class LocalFits:
 
     def _measure(self, check_cancelled: Callable[[], None]) -> Path:
         """Walk up the untouched model once and write the sums of each block; returns their directory."""
-        files = Path(tempfile.mkdtemp(prefix="axformer-sums-"))
-        weakref.finalize(self, shutil.rmtree, files, ignore_errors=True)
+        files = scratch_of(self, "axformer-sums-")
         teacher = Blockwise(self._model, self._architecture, self._samples, Plan.full(self._dimensions))
         for block in all_blocks(self._dimensions.layers):
             check_cancelled()

@@ -4,9 +4,13 @@ The refit is *sequential*: the input of a block is the student's after everythin
 of the teacher, the untouched model, at the same token. So errors from below are repaired above. No label is used.
 """
 
+import shutil
+import tempfile
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import torch
@@ -75,13 +79,26 @@ class Refits:
         self._model = model
         self._architecture = architecture
         self._samples = samples
-        self._found: dict[Plan, Refit] = {}
+        self._files: dict[Plan, Path] = {}
+        """The file of each plan's fits, since a run may have twenty plans and each has half a model's weights."""
 
     def of(self, plan: Plan, check_cancelled: Callable[[], None] = lambda: None) -> Refit:
         """The refit of a plan."""
-        if plan not in self._found:
-            self._found[plan] = refit_plan(self._model, self._architecture, self._samples, plan, check_cancelled)
-        return self._found[plan]
+        if plan not in self._files:
+            directory = next(iter(self._files.values())).parent if self._files else scratch_of(self, "axformer-fits-")
+            fits = refit_plan(self._model, self._architecture, self._samples, plan, check_cancelled)
+            torch.save(fits, directory / str(len(self._files)))
+            self._files[plan] = directory / str(len(self._files))
+        fits = torch.load(self._files[plan], weights_only=False, map_location=self._model.device)
+        assert isinstance(fits, dict), "it was written here"
+        return fits
+
+
+def scratch_of(owner: object, prefix: str) -> Path:
+    """A directory for files of an object, which goes with the object."""
+    directory = Path(tempfile.mkdtemp(prefix=prefix))
+    weakref.finalize(owner, shutil.rmtree, directory, ignore_errors=True)
+    return directory
 
 
 def refitted(fits: Refit | None) -> Refitted | None:
@@ -185,9 +202,11 @@ def shaped_like(matrix: Tensor, weights: BlockWeights) -> Tensor:
 
 
 class Calibration:
-    """The sums of one block, separately for the sequences to fit to and for those that choose the ridge."""
+    """The sums of one block, separately for the sequences to fit to and for those that choose the ridge; copies of a sequence
+    are all on one side."""
 
-    def __init__(self) -> None:
+    def __init__(self, samples: Samples) -> None:
+        self._first_rows = samples.first_rows
         self._sums: tuple[Sums, Sums] | None = None
 
     def add(self, batch: Batch, x: Tensor, y: Tensor) -> None:
@@ -196,7 +215,8 @@ class Calibration:
         if self._sums is None:
             origin = x[real].mean(dim=0), y[real].mean(dim=0)
             self._sums = Sums.around(*origin), Sums.around(*origin)
-        sequences = batch.rows.repeat_interleave(len(real) // len(batch.rows))
+        first_rows = self._first_rows.to(batch.rows.device)[batch.rows]
+        sequences = first_rows.repeat_interleave(len(real) // len(batch.rows))
         checked = (sequences % CHECKED_EVERY == 0)[:, None] & real
         for sums, chosen in zip(self._sums, (real & ~checked, checked), strict=True):
             sums.add(x[chosen], y[chosen])
@@ -221,7 +241,7 @@ def _fit_block(teacher: Blockwise, student: Blockwise, plan: LayerPlan) -> Block
     if not has_units and not has_bias:
         return None
     matrix, bias = matrix_of(wanted), None if wanted.bias is None else wanted.bias.detach()
-    calibration = Calibration()
+    calibration = Calibration(teacher.samples)
     sources = student.look() if has_units else None
     for batch, x in teacher.look():
         source = x[..., :0] if sources is None else next(sources)[1]

@@ -23,14 +23,15 @@ from axformer.forms.form import Form
 from axformer.forms.fresh import Fresh
 from axformer.forms.kinds import BASE, COMPACT, KINDS, Kind
 from axformer.forms.make import python_for
-from axformer.forms.selfcheck import check_inputs
 from axformer.intake.checkpoint import Checkpoint, digest, load_checkpoint
 from axformer.intake.companions import Companions, companion_files, tokenizer_files
 from axformer.intake.dataset import DataSet, prepare
+from axformer.intake.rebuilt import check_inputs
 from axformer.intake.weights import read_weights
 from axformer.model.compact import MODEL_TYPE_PREFIX
 from axformer.model.number_format import cast, format_of
 from axformer.plan.plan import PlanFile, read_plan_file
+from axformer.plan.result_files import no_result
 from axformer.reporting.environment import describe
 from axformer.reporting.form_reports import MeasuredForm, form_report, stock_attention_in, summary
 from axformer.reporting.speed import Effort, measure_speed
@@ -105,7 +106,7 @@ def compact_checkpoint(result: Path, device: str) -> Checkpoint:
     kind = KINDS[COMPACT]
     directory = result / kind.directory
     if not directory.is_dir():
-        raise InputError(f"'{result}' holds no result: it has no {kind.directory}/; give a directory that a pass wrote")
+        raise no_result(result, kind.directory)
     model = _load(result, kind, device)
     with _loading(result, "tokenizer"):
         tokenizer = AutoTokenizer.from_pretrained(directory, local_files_only=True, trust_remote_code=False)

@@ -10,7 +10,7 @@ from axformer.plan.plan import Plan, PlanFile
 from axformer.reporting.card_forms import Loading, forms_legend, forms_table, loading_forms
 from axformer.reporting.card_metadata import metadata, name_of_data, name_of_model
 from axformer.reporting.card_tables import MOST_NAMED, before_and_after, by_layer, in_int8, path_table, without_removal
-from axformer.reporting.deploy_table import deployables
+from axformer.reporting.deploy_table import TITLES, deployables
 from axformer.reporting.findings import limit_of
 from axformer.reporting.look import first_look_of
 from axformer.reporting.rendering import passage, passage_from, render
@@ -107,9 +107,10 @@ def _title(report: Report) -> str:
     found = deployables(report.model_dump(mode="json"))
     best = None if found is None else found.best
     if found is None or best is None:
-        return f"{name_of_model(report)}: no form is both faster and as good"
+        return f"{name_of_model(report)}: no form is shown to be both faster and as good"
     metric = "" if best.metric is None else f", {found.data} {found.metric.replace('_', ' ')} {found.before_and_after}"
-    return f"{name_of_model(report)}: {best.times:.1f} times as fast ({best.title}){metric}"
+    what = f"{TITLES[best.name]}, nothing pruned" if best.of_untouched else best.title
+    return f"{name_of_model(report)}: {best.times:.1f} times as fast ({what}){metric}"
 
 
 def _classes(report: Report) -> list[str]:

@@ -9,18 +9,20 @@ import torch
 
 from axformer.data.batches import Samples
 from axformer.forms.agreement import Agreement, compare_outputs
-from axformer.forms.form import Form, NotMade
+from axformer.forms.form import Form, NotMade, Written
 from axformer.forms.kinds import BASE, COMPACT, KINDS
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
-from axformer.model.compact import stock_attention
+from axformer.model.compact import stock_attention, untouched
 from axformer.reporting.speed import Effort, measure_speed
 from axformer.reporting.workloads import REPORTED, limits_of, own_workloads
+from axformer.scores.decisions import classes_answered, cost_of
 from axformer.scores.measured import Measured, Sets, compare, measure
+from axformer.scores.task_tests import PairedTest
 from axformer.tasks.base import Task
 from axformer.tasks.guess import Guess
 from axformer.wire.data_summary import DataSummary
-from axformer.wire.report import FormReport, SpeedCell
+from axformer.wire.report import FormReport, JudgedRows, SpeedCell
 
 
 @dataclass(frozen=True)
@@ -48,54 +50,94 @@ class MeasuredForm:
         return self.known.get(name)
 
 
+@dataclass(frozen=True)
+class JudgedBy:
+    """What forms are judged by, and the test of a certificate."""
+
+    judged: JudgedRows
+    names: Sequence[str] = ()
+    """The model's classes by index; empty where answers are no classes."""
+    test: PairedTest | None = None
+    """The paired test on the confirming rows; None without a certificate."""
+
+
+NOBODY = JudgedBy(JudgedRows(data=None, rows=0, points=0.0))
+"""Nobody judges, as in a bench."""
+
+
+@dataclass(frozen=True)
+class FormsMeasured:
+    """The models of a result, measured."""
+
+    in_memory: Measured
+    """The model in memory on the validation data."""
+    base: FormReport
+    before: list[FormReport]
+    """The untouched model in ONNX."""
+    forms: list[FormReport]
+    one_position: SpeedCell | None
+    """The untouched model with one input in the compact model's class; None if that class computes the same."""
+
+
 def measure_forms(
     checkpoint: Checkpoint,
     model: Any,
-    forms: Sequence[Form | NotMade],
+    written: Written,
     sets: Sets,
     base: Mapping[str, Measured],
     compact: Mapping[str, Measured],
+    by: JudgedBy,
     effort: Effort,
-) -> tuple[Measured, list[FormReport]]:
-    """Measure the forms and the untouched model.
+) -> FormsMeasured:
+    """Measure the forms and the untouched model, all speeds in turns.
 
     Args:
         checkpoint: the untouched model.
         model: the model in memory that the forms were made from.
-        forms: the forms, including the compact one.
+        written: the forms, at least one of them made, and those of the untouched model.
         sets: the data sets by their names in the report, the validation data among them.
         base: the untouched model on all of them.
         compact: the model in memory on all but the validation data.
+        by: what forms are judged by.
         effort: how long each speed measurement runs.
-
-    Returns:
-        The model in memory on the validation data, and the reports of the untouched model and of each form.
 
     Raises:
         ArtifactError: a form returns a value that is not a finite number.
     """
     task, validation = checkpoint.task, sets["validation"]
     assert validation is not None, "every run has validation data"
-    made = [form for form in forms if isinstance(form, Form)]
+    made = [form for form in written.forms if isinstance(form, Form)]
+    before = [form for form in written.before if isinstance(form, Form)]
     in_memory, agreements = _compared(checkpoint, model, made, validation.samples)
     limits = limits_of(checkpoint.head, model.config, checkpoint.architecture.max_tokens(model.config))
+    twin = untouched(checkpoint.model, checkpoint.architecture)
+    models = [checkpoint.model, *(form.model for form in (*before, *made)), *([] if twin is None else [twin])]
     with stock_attention_in(checkpoint.model):
         loads = own_workloads(validation.samples.encoded, checkpoint.tokenizer, limits, REPORTED)
-        base_cells, *cells = measure_speed([checkpoint.model, *(form.model for form in made)], loads, effort)
+        base_cells, *cells = measure_speed(models, loads, effort)
+    first = MeasuredForm(Form(BASE.name, checkpoint.model, checkpoint.bytes, None), base_cells, task, sets, dict(base))
     measured: dict[str, MeasuredForm] = {}
-    for form, speed in zip(made, cells, strict=True):
+    for form, speed in zip(made, cells[len(before) :], strict=False):
         agreement = agreements[form.name]
         known = {"validation": agreement.measured} | (dict(compact) if form.name == COMPACT else {})
         measured[form.name] = MeasuredForm(form, speed, task, sets, known, agreement.difference)
-    untouched = Form(BASE.name, checkpoint.model, checkpoint.bytes, None)  # `axformer bench` measures how it loads
-    first = MeasuredForm(untouched, base_cells, task, sets, dict(base))
-    reports = [
-        FormReport(name=form.name, made=False, reason=form.reason)
-        if isinstance(form, NotMade)
-        else form_report(measured[form.name], first, measured[COMPACT])
-        for form in forms
-    ]
-    return in_memory, [form_report(first, first, measured[COMPACT]), *reports]
+    in_its_place = Form(COMPACT, model, 0, None)  # where the compact form failed its check
+    compact_one = measured.get(COMPACT) or MeasuredForm(
+        in_its_place, [], task, sets, {"validation": in_memory, **compact}
+    )
+    own = [MeasuredForm(form, speed, task, sets, {}) for form, speed in zip(before, cells, strict=False)]
+    return FormsMeasured(
+        in_memory,
+        form_report(first, first, compact_one, by),
+        [untouched_report(one, first, by) for one in own],
+        [
+            FormReport(name=form.name, made=False, reason=form.reason, failed=form.failed)
+            if isinstance(form, NotMade)
+            else form_report(measured[form.name], first, compact_one, by)
+            for form in written.forms
+        ],
+        None if twin is None else cells[-1][0],
+    )
 
 
 def _compared(
@@ -104,23 +146,48 @@ def _compared(
     """The model in memory, and how each form agrees with it; for float32, the comparisons made with the forms are reused."""
     checked = {form.name: form.checked for form in made if form.checked is not None}
     if checkpoint.dtype is torch.float32 and len(checked) == len(made):
-        return checked[COMPACT].expected, {name: check.agreement for name, check in checked.items()}
+        return next(iter(checked.values())).expected, {name: check.agreement for name, check in checked.items()}
     return compare_outputs(model, {form.name: form.model for form in made}, checkpoint.task, samples)
 
 
-def form_report(one: MeasuredForm, base: MeasuredForm | None, compact: MeasuredForm) -> FormReport:
+def untouched_report(one: MeasuredForm, base: MeasuredForm, by: JudgedBy) -> FormReport:
+    """The report of the untouched model in another form: its speed, and what it is judged by."""
+    report = FormReport(name=one.form.name, made=True, bytes=one.form.bytes, speed=one.speed)
+    return report.model_copy(update=_judgement(one, base, by))
+
+
+def _judgement(one: MeasuredForm, base: MeasuredForm, by: JudgedBy) -> dict[str, Any]:
+    """The fields of a form's report that it is judged by."""
+    if by.judged.data is None:
+        return {}
+    measured, before = one.on(by.judged.data), base.on(by.judged.data)
+    confirming = None if by.test is None else one.on("confirming")
+    assert measured is not None, "there is such data"
+    assert before is not None, "there is such data"
+    return {
+        by.judged.data: measured.figures,
+        "cost": None if one is base else cost_of(before, measured, by.names),
+        "classes_answered": classes_answered(measured),
+        "p_value": None if by.test is None or confirming is None else by.test.p_value(confirming.votes),
+    }
+
+
+def form_report(
+    one: MeasuredForm, base: MeasuredForm | None, compact: MeasuredForm, by: JudgedBy = NOBODY
+) -> FormReport:
     """The report of a form, or of the untouched model.
 
     Args:
         one: the form.
         base: the untouched model, if it was measured.
         compact: the compact form.
+        by: what forms are judged by.
     """
     form, kind = one.form, KINDS.get(one.form.name)
     validation, test = one.on("validation"), one.on("test")
     own = compact.on("validation") if form.name not in (COMPACT, BASE.name) else None
-    untouched = base.on("test") if base is not None and base is not one else None
-    return FormReport(
+    before = base.on("test") if base is not None and base is not one else None
+    report = FormReport(
         name=form.name,
         made=True,
         directory=None if kind is None else kind.directory,
@@ -133,10 +200,11 @@ def form_report(one: MeasuredForm, base: MeasuredForm | None, compact: MeasuredF
         validation_intervals=None if validation is None else validation.intervals,
         test=None if test is None else test.figures,
         test_intervals=None if test is None else test.intervals,
-        test_change=None if test is None or untouched is None else compare(untouched, test),
+        test_change=None if test is None or before is None else compare(before, test),
         change=None if validation is None or own is None else compare(own, validation),
         speed=one.speed,
     )
+    return report if base is None else report.model_copy(update=_judgement(one, base, by))
 
 
 def summary(data: DataSet, guess: Guess | None = None) -> DataSummary:

@@ -14,7 +14,7 @@ otherwise there is a note. *Reliably* means by three standard errors.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,7 +28,7 @@ from axformer.intake.dataset import DataSet, prepare
 from axformer.scores.confidence import Figures
 from axformer.scores.measured import Measured, measure
 from axformer.tasks.guess import Guess
-from axformer.tasks.standing import ClassOrder, LabelAgreement, is_reliably_positive, order_in_words
+from axformer.tasks.standing import LabelAgreement, is_reliably_positive
 from axformer.wire.metrics import first_metric
 from axformer.wire.report import Report
 
@@ -50,6 +50,8 @@ class Look:
     standing: LabelAgreement
     losses: np.ndarray
     """The loss of each sample."""
+    voters: np.ndarray
+    """The samples that tell what is reliable, one for each different input: bool, shape (samples,)."""
     labels_as: str | None = None
     """How the column of labels was read; None if there was only one way."""
 
@@ -62,10 +64,10 @@ class Look:
     def is_worse(self) -> bool:
         """Whether the loss is reliably above that of guessing, or the accuracy reliably below that of the most frequent
         answer."""
-        if is_reliably_positive(self.losses - self.guess.losses):
+        if is_reliably_positive((self.losses - self.guess.losses)[self.voters]):
             return True
         right, usual = self.standing.right, self.guess.right
-        return right is not None and usual is not None and is_reliably_positive(usual - right)
+        return right is not None and usual is not None and is_reliably_positive((usual - right)[self.voters])
 
     @property
     def note(self) -> str | None:
@@ -82,16 +84,17 @@ class Look:
     @property
     def reason(self) -> str | None:
         """Why the model does not fit the data, which stops the run; None if it fits."""
-        order, names = self.standing.order, self.standing.names
+        misread = self.standing.misread
         head = _WORSE if self.is_worse else "the untouched model is often wrong"
-        if order is not None:
-            return f"{head}, because {_other_order(order, names)}"
+        if misread is not None:
+            return f"{head}, because {misread}"
         stops = not self._follows(1) if self.standing.is_bar else self._follows(-1)
         return f"{head}; look at {self.standing.causes}" if self.is_worse and stops else None
 
     def _follows(self, sign: int) -> bool:
         """Whether the answers reliably follow the labels, or with ``sign`` -1 reliably go against them."""
-        return self.standing.agreement is not None and is_reliably_positive(sign * self.standing.agreement)
+        agreement = self.standing.agreement
+        return agreement is not None and is_reliably_positive(sign * agreement[self.voters])
 
     def check(self) -> None:
         """Refuse a model that does not fit the data.
@@ -106,23 +109,13 @@ class Look:
             )
 
 
-def _other_order(order: ClassOrder, names: Sequence[str]) -> str:
-    return (
-        f"the labels seem to count the classes in another order: the model's label2id says {order_in_words(names)}; the labels "
-        f"fit {order_in_words(names, order.classes)} (accuracy {order.accuracy:.4f}); give labels by name, count them as the "
-        "model does, or correct label2id and id2label in the checkpoint's config.json"
-    )
-
-
 def doubt_about(checkpoint: Checkpoint, untouched: Measured) -> str | None:
-    """Why figures on a data set say nothing: another order of the classes fits the untouched model's answers reliably better.
-    None if none does.
+    """Why figures on a data set say nothing: other labels fit the untouched model's answers reliably better. None if none do.
 
     Args:
         untouched: the untouched model on the data.
     """
-    standing = checkpoint.task.standing(untouched.answers, untouched.samples.encoded, checkpoint.model.config)
-    return None if standing.order is None else _other_order(standing.order, standing.names)
+    return checkpoint.task.standing(untouched.answers, untouched.samples.encoded, checkpoint.model.config).misread
 
 
 def check_training_rows(checkpoint: Checkpoint, rows: Rows, config: RunConfig) -> None:
@@ -165,6 +158,7 @@ def look_at(checkpoint: Checkpoint, data: DataSet, untouched: Measured) -> Look:
         guess=task.guess(samples.encoded, config),
         standing=task.standing(untouched.answers, samples.encoded, config),
         losses=losses,
+        voters=samples.voters.numpy(),
         labels_as=samples.encoded.labels_as,
     )
 

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 
 from axformer.config import RunConfig
-from axformer.data.batches import Samples
+from axformer.data.labels import ClassNames
 from axformer.evaluation.int8 import in_int8
-from axformer.forms.form import Form, NotMade
+from axformer.forms.form import Form, Written
 from axformer.forms.kinds import COMPACT
 from axformer.forms.memory import device_peak_bytes, peak_bytes
 from axformer.intake.checkpoint import Checkpoint
@@ -18,21 +18,27 @@ from axformer.intake.dataset import DataSet
 from axformer.methods.decisions import Decisions
 from axformer.methods.progress import meter_of
 from axformer.methods.targets import Targets
-from axformer.model.compact import untouched
 from axformer.model.number_format import computing_in, name_of
 from axformer.plan.elements import Dimensions
 from axformer.plan.plan import Plan, missing_from, removed_elements
 from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.reporting.environment import describe
 from axformer.reporting.findings import finding_of
-from axformer.reporting.form_reports import measure_forms, stock_attention_in, summary
+from axformer.reporting.form_reports import FormsMeasured, JudgedBy, measure_forms, stock_attention_in, summary
 from axformer.reporting.look import doubt_about
-from axformer.reporting.speed import HEADLINE, QUICK, measure_speed
-from axformer.reporting.workloads import typical
+from axformer.reporting.speed import QUICK
 from axformer.scores.measured import Measured, Sets, as_report, compare, measure, measure_sets, scores_of
+from axformer.scores.task_tests import is_share_right, paired_test
+from axformer.tasks.base import Task
 from axformer.wire.data_summary import DataSummary
-from axformer.wire.report import Comparison, InInt8, Measures, PathPoint, Report, Work
-from axformer.wire.verdicts import TargetOutcome
+from axformer.wire.metrics import first_metric
+from axformer.wire.report import Comparison, InInt8, JudgedRows, Measures, PathPoint, Report, Work
+from axformer.wire.verdicts import Certificate, TargetOutcome
+
+USUAL_POINTS_OF_A_WISH = 5.0
+"""Points that a form may cost to be advised where a size or a speed was asked for."""
+USUAL_POINTS = 1.0
+"""The same where nothing was asked for that costs."""
 
 
 @dataclass(frozen=True)
@@ -75,20 +81,22 @@ def make_report(
     checkpoint: Checkpoint,
     decisions: Decisions,
     small: Any,
-    made: Sequence[Form | NotMade],
+    written: Written,
     validation: DataSet,
     others: Sets,
     config: RunConfig,
     both: BothMeasured,
+    at_most: float | None = None,
 ) -> Report:
     """Measure the speed of both models and of all forms, and write the report.
 
     Args:
         decisions: the trials of the run, and what follows from them.
         small: the compact model in memory, in the number format it is saved in; all forms are compared with it.
-        made: its forms, including the compact one.
+        written: its forms, at least one of them made.
         others: the confirming part of the validation data and the held-out data, by these names.
         both: both models on the data.
+        at_most: the points that a form may cost to be advised; None for what goes with the knobs.
 
     Raises:
         ArtifactError: a form returns a value that is not a finite number.
@@ -96,20 +104,27 @@ def make_report(
     base, targets = checkpoint.model, decisions.targets
     trace, plan, path = decisions.trace, decisions.plan, decisions.path
     sets = {"validation": validation, **others}
-    with computing_in(base, checkpoint.dtype):
-        latency = _latency(checkpoint, small, validation.samples)
-        in_memory, (base_form, *form_reports) = measure_forms(
-            *(checkpoint, small, made, sets, both.base, both.small, QUICK)
-        )
-    of_small = {"validation": in_memory, **both.small}
-    of_base = _measures(base, both.base, checkpoint.bytes, targets, targets.full, latency.before)
-    size = next(form.bytes for form in made if isinstance(form, Form) and form.name == COMPACT)
-    of_pruned = _measures(small, of_small, size, targets, plan, latency.after)
-    comparison = _comparisons(sets, both.base, of_small)
     summaries = {name: _summary(data, checkpoint, both.doubts.get(name)) for name, data in sets.items()}
+    metric = first_metric(both.base["validation"].figures)
+    judged = _judged(checkpoint.task, decisions, config, summaries, metric, at_most)
+    if judged.data is not None:
+        judged = judged.model_copy(update={"rows": _voters(sets, judged.data)})
+    with computing_in(base, checkpoint.dtype):
+        found = measure_forms(
+            *(checkpoint, small, written, sets, both.base, both.small),
+            _judged_by(judged, checkpoint, both, decisions.certificate),
+            QUICK,
+        )
+    latency = _latency(found)
+    of_small = {"validation": found.in_memory, **both.small}
+    of_base = _measures(base, both.base, checkpoint.bytes, targets, targets.full, latency.before)
+    size = min(written.forms, key=lambda form: (not isinstance(form, Form), form.name != COMPACT))
+    assert isinstance(size, Form), "without any form there is no report"
+    of_pruned = _measures(small, of_small, size.bytes, targets, plan, latency.after)
+    comparison = _comparisons(sets, both.base, of_small)
     int8 = _in_int8(checkpoint, small, sets) if config.evaluate_in == "int8" else None
     hard = [index for index, layer in enumerate(plan.layers) if layer.hard_attention is not None]
-    judged = (of_base, of_pruned, comparison) if int8 is None else (int8.base, int8.pruned, int8.comparison)
+    figures = (of_base, of_pruned, comparison) if int8 is None else (int8.base, int8.pruned, int8.comparison)
     return Report(
         task=checkpoint.task.name,
         dtype=name_of(checkpoint.dtype),
@@ -119,9 +134,9 @@ def make_report(
         estimated_speedup=targets.speedup(plan),
         comparison=comparison,
         finding=finding_of(
-            *(checkpoint.task.name, *judged),
+            *(checkpoint.task.name, *figures),
             in_int8=int8 is not None,
-            points=None if targets.is_chosen else config.within_points,
+            points=None if targets.is_chosen or config.within_points is None else float(config.within_points),
             expects_cost=targets.is_chosen or config.expects_cost,
         ),
         certificate=decisions.certificate,
@@ -140,8 +155,10 @@ def make_report(
         config=config.model_dump(mode="json"),
         data=summaries,
         latency=latency.setting,
-        base_form=base_form,
-        forms=form_reports,
+        base_form=found.base,
+        before_forms=found.before,
+        judged=judged,
+        forms=found.forms,
         environment=describe(str(base.device)),
     )
 
@@ -177,9 +194,48 @@ def _summary(data: DataSet | None, checkpoint: Checkpoint, doubt: str | None) ->
     return summary(data, guess).model_copy(update={"doubt": doubt})
 
 
+def _judged(
+    task: Task,
+    decisions: Decisions,
+    config: RunConfig,
+    data: Mapping[str, DataSummary | None],
+    metric: str,
+    at_most: float | None,
+) -> JudgedRows:
+    """What forms are judged by: the least biased rows against whose labels nothing speaks."""
+    order = ("test", "confirming", *(() if config.about.uses_labels else ("validation",)))
+    name = next((one for one in order if (found := data.get(one)) is not None and found.doubt is None), None)
+    summary = None if name is None else data[name]
+    certificate = decisions.certificate
+    usual = USUAL_POINTS_OF_A_WISH if decisions.targets.is_wished or config.expects_cost else USUAL_POINTS
+    return JudgedRows(
+        data=name,
+        rows=0 if summary is None else summary.rows,
+        is_share=is_share_right(task.name),
+        points=certificate.points if certificate is not None and at_most is None else at_most or usual,
+        guess=None if summary is None or summary.guess is None else summary.guess.get(metric),
+        is_certified=certificate is not None,
+    )
+
+
+def _voters(sets: Sets, name: str) -> int:
+    data = sets[name]
+    assert data is not None, "it was measured"
+    return int(data.samples.voters.sum())
+
+
+def _judged_by(
+    judged: JudgedRows, checkpoint: Checkpoint, both: BothMeasured, certificate: Certificate | None
+) -> JudgedBy:
+    names = ClassNames.of(checkpoint.model.config).names
+    if certificate is None or both.doubts.get("confirming") is not None:
+        return JudgedBy(judged, names)
+    return JudgedBy(judged, names, paired_test(both.base["confirming"].votes, checkpoint.task, certificate.points))
+
+
 @dataclass(frozen=True)
 class _Latency:
-    """Median milliseconds for one row of the median length."""
+    """Median milliseconds with one input of the data's own lengths."""
 
     setting: dict[str, int]
     """Batch size, tokens and repeats."""
@@ -189,15 +245,13 @@ class _Latency:
     after: float
 
 
-def _latency(checkpoint: Checkpoint, small: Any, samples: Samples) -> _Latency:
-    """Measure all models in turn."""
-    workload = typical(samples.encoded, checkpoint.tokenizer)
-    twin = untouched(checkpoint.model, checkpoint.architecture)
-    models = [checkpoint.model, small] if twin is None else [checkpoint.model, small, twin]
-    with stock_attention_in(checkpoint.model):
-        before, after, *between = (cells[0] for cells in measure_speed(models, [workload], HEADLINE))
-    setting = {"batch": workload.batch, "tokens": round(workload.tokens), "repeats": before.repeats}
-    return _Latency(setting, before.p50_ms, between[0].p50_ms if between else None, after.p50_ms)
+def _latency(found: FormsMeasured) -> _Latency:
+    """The headline, from the cells that were measured in turns."""
+    before = found.base.speed[0]
+    after = min(found.forms, key=lambda form: (not form.made, form.name != COMPACT)).speed[0]
+    setting = {"batch": before.batch, "tokens": round(before.tokens), "repeats": before.repeats}
+    between = found.one_position
+    return _Latency(setting, before.p50_ms, None if between is None else between.p50_ms, after.p50_ms)
 
 
 def _work(trace: Sequence[Trial], config: RunConfig, checkpoint: Checkpoint) -> Work:

@@ -10,10 +10,15 @@ import torch
 from torch import Tensor
 
 from axformer.reporting.workloads import Workload
+from axformer.scores.confidence import RESAMPLES, SEED, interval
 from axformer.wire.report import SpeedCell
 
 PATIENCE = 4
-"""A measurement ends after this many times :attr:`Effort.seconds`, even with few repeats."""
+"""A measurement ends after this many times :attr:`Effort.seconds`, even with few repeats or wide intervals."""
+NARROW = 0.05
+"""A ratio is known well enough once its interval is no wider than this share of it."""
+_LOOK = 10
+"""The intervals are looked at after every so many repeats."""
 
 Inputs = Mapping[str, Tensor]
 
@@ -32,16 +37,20 @@ class Effort:
     """Uncounted forward passes of each model; the first ones allocate memory."""
 
 
-QUICK = Effort(least=5, most=20, seconds=0.25, warm_ups=1)
+QUICK = Effort(least=10, most=200, seconds=0.5, warm_ups=3)
 """For the end of a pass, when the user waits for the result."""
 THOROUGH = Effort(least=20, most=200, seconds=5.0, warm_ups=3)
 """For a run whose purpose is to measure speed."""
-HEADLINE = Effort(least=10, most=40, seconds=2.0, warm_ups=5)
-"""For the one figure that summaries show."""
 
 
 def measure_speed(models: Sequence[Any], workloads: Sequence[Workload], effort: Effort) -> list[list[SpeedCell]]:
-    """Measure the cells of each model, one for each workload."""
+    """Measure the cells of each model, one for each workload.
+
+    Args:
+        models: all others are compared with the first.
+        workloads: what they compute.
+        effort: how long each workload takes.
+    """
     table = [_row(models, workload, effort) for workload in workloads]
     return [[cells[index] for cells in table] for index in range(len(models))]
 
@@ -49,7 +58,24 @@ def measure_speed(models: Sequence[Any], workloads: Sequence[Workload], effort: 
 def _row(models: Sequence[Any], workload: Workload, effort: Effort) -> list[SpeedCell]:
     """The cells of all models for one workload."""
     taken = take_turns(models, workload.batches, effort)
-    return [_cell(workload, turns, model) for model, turns in zip(models, taken, strict=True)]
+    cells = [_cell(workload, turns, model) for model, turns in zip(models, taken, strict=True)]
+    return [cells[0], *(_compared(cell, taken[0], turns) for cell, turns in zip(cells[1:], taken[1:], strict=True))]
+
+
+def _compared(cell: SpeedCell, first: Sequence["TimedTurn"], turns: Sequence["TimedTurn"]) -> SpeedCell:
+    times, ends = times_of(first, turns)
+    return cell.model_copy(update={"times": times, "times_interval": ends})
+
+
+def times_of(first: Sequence["TimedTurn"], turns: Sequence["TimedTurn"]) -> tuple[float, tuple[float, float]]:
+    """How many times as fast a model is as the first one, and the interval of that.
+
+    Each repeat gives a ratio, of two turns on the same batch in a row, which other load on the machine slows down alike. Their
+    median counts; its interval is the percentile bootstrap over repeats.
+    """
+    ratios = np.array([one.seconds / other.seconds for one, other in zip(first, turns, strict=True)])
+    drawn = np.random.default_rng(SEED).choice(ratios, (RESAMPLES, len(ratios)))
+    return float(np.median(ratios)), interval(np.median(drawn, axis=1))
 
 
 @dataclass(frozen=True)
@@ -85,9 +111,19 @@ def take_turns(models: Sequence[Any], batches: Sequence[Inputs], effort: Effort)
             for turn in range(len(models)):
                 index = (repeat + turn) % len(models)
                 taken[index].append(_turn(models[index], own[index][repeat % len(batches)]))
-            if is_enough(sum(turn.seconds for turns in taken for turn in turns) / len(models), repeat + 1, effort):
+            spent = sum(turn.seconds for turns in taken for turn in turns) / len(models)
+            if is_enough(spent, repeat + 1, effort) and (spent >= PATIENCE * effort.seconds or _are_known(taken)):
                 break
     return taken
+
+
+def _are_known(taken: Sequence[Sequence[TimedTurn]]) -> bool:
+    """Whether the ratios of all models to the first are known well enough; looked at now and then, since it takes a while."""
+    first, *others = taken
+    if others and len(first) % _LOOK:
+        return False
+    known = (times_of(first, turns) for turns in others)
+    return all(high - low <= NARROW * times for times, (low, high) in known)
 
 
 def is_enough(spent: float, repeats: int, effort: Effort) -> bool:

@@ -59,22 +59,25 @@ def certify(
     points: float,
     seqs: Sequence[int],
     costs: Sequence[float],
+    doubt: str | None = None,
 ) -> tuple[int, Certificate]:
     """Choose the cheapest model that can be certified, and write its certificate.
 
     Args:
-        confirming: the table of each model on the confirming rows, the untouched model first, then in the order of the tests.
+        confirming: the table of each model on the confirming rows, one row for each different input, the untouched model
+            first, then in the order of the tests.
         points: how far the metric may fall, in hundredths.
         seqs: the trial that led to each model.
+        doubt: why these rows can certify nothing, such as that models were made with some of them; then none is tested.
 
     Returns:
         The index of the model that is kept, and its certificate.
     """
     test = paired_test(confirming[0], task, points)
-    order = range(1, len(costs))
+    order = range(1, len(costs) if doubt is None else 1)
     tested = in_sequence(order, lambda index: test.p_value(confirming[index]), ALPHA)
     kept = tested.cheapest(costs) or 0
-    reason = _why_no_more(order, [seqs[index] for index in tested.indices], tested.p_values, tested.passed)
+    reason = doubt or _why_no_more(order, [seqs[index] for index in tested.indices], tested.p_values, tested.passed)
     p_value_of = dict(zip(tested.indices, tested.p_values, strict=True))
     certificate = Certificate(
         points=points,

@@ -6,12 +6,12 @@ their differences are those of a paired bootstrap.
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 from scipy.special import bdtr, stdtrit
 
 from axformer.wire.metrics import LOWER_IS_BETTER
+from axformer.wire.report import McNemarTest
 
 RESAMPLES = 1000
 """Enough for 95 % percentiles by the source; doubling it moves an end by a few hundredths of the interval's width."""
@@ -24,31 +24,35 @@ Figures = dict[str, float]
 Interval = tuple[float, float]
 
 
-class McNemar(NamedTuple):
-    """How many samples two models answer differently, and how likely that is if neither is better."""
-
-    gained: int
-    """Wrong before, right after."""
-    lost: int
-    """Right before, wrong after."""
-    p_value: float
-    """P-value of the exact two-sided test."""
-
-
 def rising_metric(figures: Figures) -> str:
     """The task's first metric of which more is better: of a language model its accuracy, which is Recall@1."""
     return next(name for name in figures if name not in LOWER_IS_BETTER)
 
 
-def bootstrap(table: np.ndarray, measure: Callable[[np.ndarray], Figures]) -> dict[str, np.ndarray]:
-    """Compute each figure on samples drawn with replacement, shape (RESAMPLES,).
+def bootstrap(
+    table: np.ndarray, measure: Callable[[np.ndarray], Figures], inputs: np.ndarray | None = None
+) -> dict[str, np.ndarray]:
+    """Compute each figure on inputs drawn with replacement, shape (RESAMPLES,).
+
+    An input is drawn with all of its copies: they are one cluster, since copies say nothing new (Davison and Hinkley, 1997,
+    section 3.8).
 
     Args:
         table: one row per sample, shape (samples, columns).
         measure: computes the figures of such a table.
+        inputs: the number of each sample's input, counted from 0, shape (samples,); None if none repeats.
     """
     rng = np.random.default_rng(SEED)
-    drawn = [measure(table[rng.integers(len(table), size=len(table))]) for _ in range(RESAMPLES)]
+    sizes = np.bincount(np.arange(len(table)) if inputs is None else inputs)
+    table = table if inputs is None else table[np.argsort(inputs, kind="stable")]
+    ends = sizes.cumsum()
+
+    def sample() -> np.ndarray:
+        picked = rng.integers(len(sizes), size=len(sizes))
+        copies = sizes[picked]
+        return np.repeat(ends[picked] - copies.cumsum(), copies) + np.arange(copies.sum())
+
+    drawn = [measure(table[sample()]) for _ in range(RESAMPLES)]
     return {name: np.array([figures[name] for figures in drawn]) for name in drawn[0]}
 
 
@@ -58,7 +62,7 @@ def interval(drawn: np.ndarray) -> Interval:
     return float(low), float(high)
 
 
-def mcnemar(before: np.ndarray, after: np.ndarray) -> McNemar:
+def mcnemar(before: np.ndarray, after: np.ndarray) -> McNemarTest:
     """McNemar's exact test: two equally good models each win half of the samples on which they differ.
 
     Args:
@@ -67,7 +71,7 @@ def mcnemar(before: np.ndarray, after: np.ndarray) -> McNemar:
     """
     gained, lost = int((~before & after).sum()), int((before & ~after).sum())
     p_value = 2 * float(bdtr(min(gained, lost), gained + lost, 0.5))  # both sides are equally likely
-    return McNemar(gained, lost, min(1.0, p_value))
+    return McNemarTest(gained=gained, lost=lost, p_value=min(1.0, p_value))
 
 
 def lower_bound(gains: np.ndarray, alpha: float) -> float:

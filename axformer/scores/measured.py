@@ -16,7 +16,7 @@ from axformer.data.batches import Batch, Samples
 from axformer.intake.dataset import DataSet
 from axformer.scores.confidence import Figures, Interval, bootstrap, interval, mcnemar
 from axformer.tasks.base import Task
-from axformer.wire.report import Comparison, Difference, McNemarTest, Scores
+from axformer.wire.report import Comparison, Difference, Scores
 
 Sets = Mapping[str, DataSet | None]
 """Data sets by their names in the report; None for a set that was not given."""
@@ -36,7 +36,7 @@ class Measured:
 
     @cached_property
     def table(self) -> np.ndarray:
-        """The loss and the task's statistics of each sample, shape (samples, 1 + columns): what paired tests take."""
+        """The loss and the task's statistics of each sample, shape (samples, 1 + columns)."""
         return np.column_stack([self.losses.double().numpy(), self.task.statistics(self.answers, self.samples.encoded)])
 
     @cached_property
@@ -49,10 +49,16 @@ class Measured:
         """Which samples are answered correctly, bool, shape (samples,); None if the task has no right and wrong."""
         return self.task.correct(self.table[:, 1:])
 
+    @property
+    def votes(self) -> np.ndarray:
+        """The part of the table that tests take, which hold for independent rows: one row for each different input
+        (:attr:`axformer.data.batches.Samples.voters`)."""
+        return self.table[self.samples.voters.numpy()]
+
     @cached_property
     def drawn(self) -> dict[str, np.ndarray]:
         """Each figure on every bootstrap resample. This takes long."""
-        return bootstrap(self.table, lambda table: figures_of(table, self.task))
+        return bootstrap(self.table, lambda table: figures_of(table, self.task), self.samples.inputs.numpy())
 
     @property
     def intervals(self) -> dict[str, Interval]:
@@ -160,10 +166,9 @@ def compare(before: Measured, after: Measured) -> Comparison:
         name: Difference(value=after.figures[name] - value, interval=interval(after.drawn[name] - before.drawn[name]))
         for name, value in before.figures.items()
     }
-    if before.right is None or after.right is None:
-        return Comparison(differences=differences, mcnemar=None)
-    test = mcnemar(before.right, after.right)
-    return Comparison(differences=differences, mcnemar=McNemarTest(**test._asdict()))
+    right, voters = (before.right, after.right), before.samples.voters.numpy()
+    test = None if right[0] is None or right[1] is None else mcnemar(right[0][voters], right[1][voters])
+    return Comparison(differences=differences, mcnemar=test)
 
 
 def scores_of(measured: Mapping[str, Measured]) -> Scores:

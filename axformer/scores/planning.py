@@ -92,8 +92,14 @@ def rows_needed(points: float, harm: float, gain: float) -> int | None:
     return high
 
 
-def few_rows_told(rows: int, points: float) -> str | None:
-    """A warning if confirming rows are unlikely to certify so many points of a share of right answers; otherwise None."""
+def few_rows_told(rows: int, points: float, share: float = 1.0) -> str | None:
+    """A warning if confirming rows are unlikely to certify so many points of a share of right answers; otherwise None.
+
+    Args:
+        rows: confirming rows.
+        points: hundredths of the metric.
+        share: the share of the rows of a file that confirms; what is missing is told in rows of the file.
+    """
     margin = points * POINT
     can_carry = smallest_margin(rows, USUAL_RATE, USUAL_RATE)
     if can_carry <= margin + _ROUNDING:
@@ -103,11 +109,11 @@ def few_rows_told(rows: int, points: float) -> str | None:
     if fewest is None:
         return f"{start} cannot show so small a fall, as no number can, so the untouched model will be kept; allow more points"
     needed = rows_needed(points, USUAL_RATE, USUAL_RATE)
-    confirm = "" if needed is None else f"; confirm by about {needed:,}{offered}"
+    give = "" if needed is None else f"; give about {math.ceil(needed / share):,} rows in all{offered}"
     if rows < fewest:
         return (
             f"{start} cannot show so small a fall, even where no answer changes (that takes {fewest:,}), so the untouched "
-            f"model will be kept{confirm}"
+            f"model will be kept{give}"
         )
     usual = f"where {USUAL_RATE:.0%} of the answers are lost and as many gained"
-    return f"{start} certify it in less than {POWER:.0%} of cases {usual}{confirm}"
+    return f"{start} certify it in less than {POWER:.0%} of cases {usual}{give}"

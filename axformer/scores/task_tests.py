@@ -41,7 +41,8 @@ class PairedTest:
 
 
 def paired_test(untouched: np.ndarray, task: Task, points: float) -> PairedTest:
-    """The test of a task's first metric; for a tagger, of the accuracy within a sentence, averaged over sentences.
+    """The test of a task's first metric; for a tagger whose tags are no chunks, of the accuracy within a sentence, averaged
+    over sentences.
 
     Args:
         untouched: the table of the untouched model (:attr:`axformer.scores.measured.Measured.table`).
@@ -50,7 +51,7 @@ def paired_test(untouched: np.ndarray, task: Task, points: float) -> PairedTest:
     margin, metric = points * POINT, first_metric(figures_of(untouched, task))
     if is_share_right(task.name):
         return _test_of_answers(untouched, task, margin, metric.replace("_", " "))
-    if task.name == TokenClassification.name:
+    if task.name == TokenClassification.name and metric == "accuracy":
         return _test_of_sentences(untouched, margin)
 
     def measure(table: np.ndarray) -> float:
@@ -97,17 +98,17 @@ def is_share_right(task: str) -> bool:
     return task in _SHARES_RIGHT
 
 
-def too_few_rows(task: str, rows: int, points: float) -> str | None:
+def too_few_rows(task: str, rows: int, points: float, share: float = 1.0) -> str | None:
     """A warning if the confirming rows are unlikely to certify the points; otherwise None.
 
     For tasks whose first metric is a share of right answers, it says how many rows are likely to. A metric that is no mean over
-    rows takes a fixed number of rows; a tagger's is not covered.
+    rows takes a fixed number of rows.
     """
     if is_share_right(task):
-        return few_rows_told(rows, points)
-    if task == TokenClassification.name or rows >= FEWEST_ROWS:
+        return few_rows_told(rows, points, share)
+    if rows >= FEWEST_ROWS:
         return None
     return (
-        f"within_points={points:g}: {rows} confirming rows are too few to certify a metric that is no mean over rows (that "
-        f"takes {FEWEST_ROWS}), so the untouched model will be kept; give more rows, or a larger share with confirm"
+        f"within_points={points:g}: {rows} confirming rows are too few to certify this task's metric (that takes "
+        f"{FEWEST_ROWS}), so the untouched model will be kept; give more rows, or a larger share with confirm"
     )

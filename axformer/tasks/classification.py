@@ -81,4 +81,4 @@ class Classification(OneOfSeveral, TextInputs):
             "right ones, whether text and text_pair are swapped, and whether the model was fine-tuned for these labels"
         )
         right = (expected == predicted).astype(float)
-        return LabelAgreement(causes, right, agreement_of(choices), better_order(choices), names)
+        return LabelAgreement(causes, right, agreement_of(choices), better_order(choices, encoded.inputs), names)

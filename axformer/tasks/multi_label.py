@@ -81,4 +81,4 @@ class MultiLabelClassification(TextInputs):
             "are the right ones, and whether the model was fine-tuned for these labels"
         )
         right = (expected == predicted).all(axis=1).astype(float)
-        return LabelAgreement(causes, right, agreement_of(flags), better_order(flags), names)
+        return LabelAgreement(causes, right, agreement_of(flags), better_order(flags, encoded.inputs), names)

@@ -8,19 +8,22 @@ import numpy as np
 from axformer.data.labels import truth_of
 from axformer.data.rows import Label, Rows
 
+_MOST = 1e15
+"""Larger numbers are no labels: squares of their sums overflow float32."""
+
 
 def number_of(value: Label, rows: Rows, row: int) -> float:
     """Convert a label to a number; truth values become 0 or 1.
 
     Raises:
-        DataError: it is not a finite number; the message names the row, counted from 1.
+        DataError: it is not a number up to 1e15; the message names the row, counted from 1.
     """
     truth = truth_of(value)
     try:
         number = float(value if truth is None else truth)
-    except ValueError:
+    except (ValueError, OverflowError):
         number = math.nan
-    if not math.isfinite(number):
+    if not abs(number) <= _MOST:
         raise rows.error(
             row,
             f"label {value!r} is not a number; the model's outputs are not classes, so its labels are numbers, 0 and 1 "

@@ -66,7 +66,8 @@ class QuestionAnswering:
 
     def encode(self, rows: Rows, tokenizer: Any, config: Any, limits: TokenLimits) -> Encoded:  # noqa: ARG002
         require_fast(tokenizer, "which characters a token stands for")
-        contexts, answers = rows.texts("context"), right_answers(rows, may_be_none=self.may_abstain)
+        contexts, right = rows.texts("context"), right_answers(rows, may_be_none=self.may_abstain)
+        answers = right.answers
         encoding = _windows(rows, tokenizer, limits.max_length or limits.max_tokens)
         features, sample_of_row = _features(encoding, len(rows))
         windows = [_window(encoding, place, tokenizer) for place in range(len(sample_of_row))]
@@ -76,7 +77,9 @@ class QuestionAnswering:
         texts = [[text for _, text in pairs] for pairs in answers]
         reading = SpanReading(windows, contexts, texts)
         alike = None if any(texts) else "no answer to any question"
-        return Encoded(features, labels, sample_of_row, reading=reading, alike=alike, notes=self._notes(texts))
+        return Encoded(
+            features, labels, sample_of_row, reading=reading, alike=alike, notes=(*right.notes, *self._notes(texts))
+        )
 
     def inputs(self, rows: Rows, tokenizer: Any, config: Any, limits: TokenLimits) -> Encoded:  # noqa: ARG002
         """The questions with their contexts, without the answers."""

@@ -46,6 +46,19 @@ class LabelAgreement:
     """Whether being worse than guessing is reason enough to refuse a model. Tagging, span, multiple-choice and language models
     are not refused for that, since their data often fits them less well. The user is told, and only answers that contradict
     the labels stop the run."""
+    scheme: str | None = None
+    """Why the labels are in another scheme than the answers, in words; None if they are not."""
+
+    @property
+    def misread(self) -> str | None:
+        """Why the labels reliably do not mean what the model takes them for, in words; None if they do."""
+        if self.order is None:
+            return self.scheme
+        return (
+            f"the labels seem to count the classes in another order: the model's label2id says {order_in_words(self.names)}; "
+            f"the labels fit {order_in_words(self.names, self.order.classes)} (accuracy {self.order.accuracy:.4f}); give "
+            "labels by name, count them as the model does, or correct label2id and id2label in the checkpoint's config.json"
+        )
 
 
 @dataclass(frozen=True)
@@ -121,20 +134,24 @@ def agreement_of(answered: Answered) -> np.ndarray:
     return mean_by_sample(differences, answered.sample, answered.samples)
 
 
-def better_order(answered: Answered) -> ClassOrder | None:
+def better_order(answered: Answered, inputs: Sequence[int]) -> ClassOrder | None:
     """The best order of the classes, if it reliably beats the present order and the most frequent answer.
 
     It is found on every second sample and tested on the others, since the best of many orders on few samples is good there by
-    chance.
+    chance. Copies of an input are on one side, and together one sample.
+
+    Args:
+        inputs: the first sample with the same input as each sample.
     """
-    classes, is_judge = answered.classes, answered.sample % 2 == 1
+    sample = np.array(inputs)[answered.sample]
+    classes, is_judge = answered.classes, sample % 2 == 1
     if not 1 < classes <= MOST_CLASSES or not is_judge.any():
         return None
     identity, candidate = np.arange(classes), _best(answered.counts(~is_judge))
-    judges = np.unique(answered.sample[is_judge])
+    judges = np.unique(sample[is_judge])
 
     def judged(right: np.ndarray) -> np.ndarray:
-        return np.asarray(mean_by_sample(right, answered.sample, answered.samples)[judges])
+        return np.asarray(mean_by_sample(right, sample, answered.samples)[judges])
 
     fits = judged(answered.right(candidate))
     others = judged(answered.right(identity)), judged(answered.usual())

@@ -29,9 +29,26 @@ from axformer.errors import DataError
 from axformer.tasks.class_scores import f1
 from axformer.tasks.divergence import Predicted, where
 from axformer.tasks.guess import Guess, guess_of_choices, mean_by_sample
-from axformer.tasks.standing import Choices, LabelAgreement, agreement_of, better_order, order_in_words
+from axformer.tasks.standing import (
+    Choices,
+    LabelAgreement,
+    agreement_of,
+    better_order,
+    is_reliably_positive,
+    order_in_words,
+)
+from axformer.tasks.tag_schemes import OUTSIDE, in_scheme_of, looks_like_iob1
 
-OUTSIDE = "O"
+_IOB1 = (
+    "chunks begin with I, and with B only after another of their kind, as in IOB1",
+    "write B at the first word of each chunk (BIO), as it was trained",
+)
+
+
+def with_begins(tags: Sequence[str]) -> list[str]:
+    """The tags of a sentence with B at the beginning of each chunk."""
+    begins = {start for _, start, _ in chunks_of(tags)}
+    return [f"B{tag[1:]}" if place in begins else tag for place, tag in enumerate(tags)]
 
 
 def is_chunk_scheme(names: Iterable[str]) -> bool:
@@ -124,7 +141,7 @@ class TokenClassification:
         right = sum(tag == answer for tag, answer in zip(expected, predicted, strict=True))
         if not is_chunk_scheme(self.names):
             return right, len(expected)
-        tags = [[self.names[tag] for tag in row] for row in (expected, predicted)]
+        tags = self._named((expected, predicted))
         return (right, len(expected), *count_chunks(*tags))
 
     def metrics(self, statistics: np.ndarray) -> dict[str, float]:
@@ -133,10 +150,10 @@ class TokenClassification:
             return {"accuracy": right / words}
         hits, claimed, truly = chunks
         return {
+            "f1": f1(hits, claimed, truly),
             "accuracy": right / words,
             "precision": hits / claimed if claimed else 0.0,
             "recall": hits / truly if truly else 0.0,
-            "f1": f1(hits, claimed, truly),
         }
 
     def correct(self, statistics: np.ndarray) -> np.ndarray:
@@ -154,11 +171,34 @@ class TokenClassification:
         )
         choices = Choices(expected, predicted, sample, encoded.samples, len(self.names))
         right = mean_by_sample(expected == predicted, sample, encoded.samples)
-        return LabelAgreement(causes, right, agreement_of(choices), better_order(choices), self.names, is_bar=False)
+        scheme = (
+            self._other_scheme(answers, encoded) if looks_like_iob1(self.names, self._named(encoded.labels)) else None
+        )
+        order = better_order(choices, encoded.inputs) if scheme is None else None
+        return LabelAgreement(causes, right, agreement_of(choices), order, self.names, is_bar=False, scheme=scheme)
+
+    def _named(self, rows: Sequence[Sequence[int]]) -> list[list[str]]:
+        """Tags by their names, without those that count for nothing."""
+        return [[self.names[tag] for tag in row if tag != UNLABELLED] for row in rows]
+
+    def _other_scheme(self, answers: Sequence[list[int]], encoded: Encoded) -> str | None:
+        """Why the tags are taken for IOB1, if the answers reliably fit better with B at the beginning of each chunk."""
+        expected, predicted = self._named(encoded.labels), self._named(answers)
+        begun = [with_begins(tags) for tags in expected]
+        gains = [
+            _share(one, row) - _share(other, row) for one, other, row in zip(begun, expected, predicted, strict=True)
+        ]
+        if not is_reliably_positive(np.array(gains)):
+            return None
+        return f"{_IOB1[0]}, where the model answers B; {_IOB1[1]}"
+
+
+def _share(expected: Sequence[str], predicted: Sequence[str]) -> float:
+    return sum(map(str.__eq__, expected, predicted)) / len(expected)
 
 
 def _tokenized(rows: Rows, tokenizer: Any, limits: TokenLimits) -> tuple[Any, int]:
-    return tokenize(rows, tokenizer, rows.text_lists("tokens"), None, limits, is_split_into_words=True)
+    return tokenize(rows, tokenizer, rows.text_lists("tokens", is_joined=True), None, limits, is_split_into_words=True)
 
 
 def _words(encoded: Encoded) -> tuple[np.ndarray, np.ndarray]:
@@ -179,16 +219,37 @@ class _Tags:
 
 def _tags(rows: Rows, classes: ClassNames) -> _Tags:
     """One tag per word, ``UNLABELLED`` for ignored words."""
-    words_of, given = rows.text_lists("tokens"), rows.label_lists("tags")
-    for row, (words, values) in enumerate(zip(words_of, given, strict=True), start=1):
-        if len(words) != len(values):
-            raise rows.error(row, f"it has {len(words)} tokens and {len(values)} tags; give each token one tag")
-    counted = [(row, value) for row, values in enumerate(given, 1) for value in values if not _is_unlabelled(value)]
-    values, row_of = [value for _, value in counted], [row for row, _ in counted]
-    read = LabelColumn(values, rows, row_of, "tag", rows.names_of("tags")).read(classes)
+    lengths = list(map(len, rows.text_lists("tokens", is_joined=True)))
+    given = rows.label_lists("tags", lengths)
+    for row, (length, values) in enumerate(zip(lengths, given, strict=True), start=1):
+        if length != len(values):
+            raise rows.error(row, f"it has {length} tokens and {len(values)} tags; give each token one tag")
+    counted = [[value for value in values if not _is_unlabelled(value)] for values in given]
+    counted, notes = _in_scheme(counted, rows, classes)
+    values = [value for row in counted for value in row]
+    row_of = [row for row, one in enumerate(counted, 1) for _ in one]
+    read = LabelColumn(values, rows, row_of, "tag", () if notes else rows.names_of("tags")).read(classes)
     indices = iter(read.indices)
     tags = [[UNLABELLED if _is_unlabelled(value) else next(indices) for value in values] for values in given]
-    return _Tags(tags, read.reading, read.notes)
+    if looks_like_iob1(
+        classes.names, [[None if tag == UNLABELLED else classes.names[tag] for tag in row] for row in tags]
+    ):
+        notes += (f"{_IOB1[0]}; if the model is one of BIO, as most are, {_IOB1[1]}",)
+    return _Tags(tags, read.reading, (*read.notes, *notes))
+
+
+def _in_scheme(given: list[list[Label]], rows: Rows, classes: ClassNames) -> tuple[list[list[Label]], tuple[str, ...]]:
+    """Tags by their names in the scheme of the model, with a note; or as they are."""
+    own = dict(enumerate(rows.names_of("tags")))
+    named = [[own.get(tag, tag) if type(tag) is int else tag for tag in row] for row in given]
+    texts = [[tag for tag in row if isinstance(tag, str)] for row in named]
+    if texts != named:
+        return given, ()
+    try:
+        found = in_scheme_of(classes.names, texts)
+    except ValueError as error:
+        raise DataError(f"data file '{rows.source}': its tags {error}") from None
+    return (given, ()) if found is None else ([list(row) for row in found[0]], (f"tags {found[1]}",))
 
 
 def _is_unlabelled(value: Label) -> bool:

@@ -18,7 +18,7 @@ class Advice(Schema):
     sentence: str
     """What the report found."""
     command: str
-    """The command that uses it."""
+    """The command that uses it; empty where the finding supports none."""
 
 
 class Reported(Schema):

@@ -12,7 +12,7 @@ from axformer.wire.handovers import DeliverTo, HandoverRead
 from axformer.wire.kinds import JobKind, KindWord
 from axformer.wire.queue import PlaceRead
 from axformer.wire.report import PathPoint
-from axformer.wire.run import DATA, FormName, Run, usual_forms
+from axformer.wire.run import DATA, FormName, Run
 from axformer.wire.states import TERMINAL, JobState, OutcomeWord, StateWord
 from axformer.wire.steps import Step
 from axformer.wire.webhooks import Webhook
@@ -102,6 +102,8 @@ class ProgressRead(Schema):
     """Multiplications and additions that one forward pass over the validation data takes now, counted from shapes."""
     estimated_speedup: float | None = None
     """Operations of the untouched model divided by those."""
+    kept: int | None = None
+    """The trial whose model is kept, once that is decided; the figures here are then of that model."""
     step: Step | None = None
     """What is done between two trials or after the last one, where that takes long."""
 
@@ -127,6 +129,13 @@ class ReportRead(Schema):
     """With ``target_size`` or ``target_speedup``, whether it was ``reached``; for people in ``sentence``."""
     base_form: dict[str, Any] | None = None
     """The untouched model, measured like the forms. Null in reports of earlier versions."""
+    before_forms: list[dict[str, Any]] = Field(default_factory=list)
+    """The untouched model in ONNX, where the result has such forms: what the runtime brings without pruning."""
+    judged: dict[str, Any] | None = None
+    """By which rows forms are judged, and how many ``points`` one may cost. Null in reports of earlier versions."""
+    advice: dict[str, Any] | None = None
+    """Which ``form`` to deploy, if any, with ``times``, ``change`` and ``certified``; for people in ``sentence``. Null in
+    reports of earlier versions."""
     forms: list[dict[str, Any]] = Field(default_factory=list)
     """The forms of the result: size, speed, and figures on validation and held-out data. Empty in reports of earlier
     versions."""
@@ -183,7 +192,8 @@ class JobRead(Schema):
     state: StateWord
     """``cancelling`` and ``pausing`` mean that the worker was told and has not stopped yet."""
     outcome: OutcomeWord | None = None
-    """Of a succeeded job: ``done``, or ``target_missed`` if the size or the speed that it was to reach was not reached. Null
+    """Of a succeeded job: ``done``, ``target_missed`` if the size or the speed that it was to reach was not reached, or
+    ``not_usable`` if it was, by a model that lost more than it may, is no better than guessing or answers fewer classes. Null
     before, and from a service of an earlier version."""
     status_reason: str | None
     """Why it is there, in words."""
@@ -266,7 +276,7 @@ class ExportCreate(Schema):
 
     name: Name | None = None
     """Name of the new job; by default it names the trial and the job."""
-    forms: list[FormName] = Field(default_factory=usual_forms, min_length=1)
+    forms: list[FormName] = Field(default=["compact"], min_length=1)
     """Forms of the result; the compact one is always included."""
     hub_token: HubToken | None = None
     """A hub token as for a job: tokens are deleted when a job ends, so it may be needed again."""

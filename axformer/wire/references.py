@@ -16,13 +16,26 @@ Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 """Lower-case hexadecimal digits."""
 
 
+_SCHEME = re.compile(r"[a-z][a-z0-9+.]+://|upload:|hf:", re.IGNORECASE)
+
+
+def tidy(reference: str) -> str:
+    """A reference without spaces around it, its scheme in small letters."""
+    text = reference.strip()
+    found = _SCHEME.match(text)
+    return text if found is None else found[0].lower() + text[found.end() :]
+
+
+Address = Annotated[Uri, AfterValidator(tidy)]
+
+
 class Reference(Schema):
     """A location. A string ``"X"`` is short for the object ``{"uri": "X"}``."""
 
     EXAMPLE: ClassVar[str]
     """A location, for the message to who gives neither a string nor an object."""
 
-    uri: Uri
+    uri: Address
     """The address."""
     sha256: Sha256 | None = None
     """The expected digest."""
@@ -55,7 +68,7 @@ class CheckpointRef(Reference):
 
     EXAMPLE = "hf://org/name"
 
-    uri: Uri
+    uri: Address
     """``https://`` (directory or archive), ``hf://ORG/NAME[@REVISION]``, ``s3://BUCKET/PREFIX``, ``file:///PATH`` under
     a root that the operator has opened, or ``upload:ID``."""
     sha256: Sha256 | None = None
@@ -68,7 +81,7 @@ class DataRef(Reference):
 
     EXAMPLE = "hf://datasets/org/name/dev.jsonl"
 
-    uri: Uri
+    uri: Address
     """A JSON Lines, CSV or Parquet file: ``https://``, ``hf://datasets/ORG/NAME[@REVISION]/PATH``, ``s3://``, ``file://``
     or ``upload:ID``."""
     sha256: Sha256 | None = None

@@ -7,7 +7,7 @@ from pydantic import Field
 from axformer.wire.base import Schema
 from axformer.wire.data_summary import DataSummary
 from axformer.wire.finetuning import LossPoint
-from axformer.wire.verdicts import Certificate, Finding, TargetOutcome
+from axformer.wire.verdicts import Certificate, Finding, Judgement, TargetOutcome
 
 Interval = tuple[float, float]
 REPORT_FORMAT: Literal["axformer-report/2"] = "axformer-report/2"
@@ -55,7 +55,7 @@ class Difference(Schema):
 
 
 class McNemarTest(Schema):
-    """The samples whose answers became right or wrong, and McNemar's exact test on them."""
+    """The samples whose answers became right or wrong, copies of an input counted once, and McNemar's exact two-sided test."""
 
     gained: int
     """Wrong before, right after."""
@@ -64,12 +64,30 @@ class McNemarTest(Schema):
     p_value: float
 
 
+class ClassChange(Schema):
+    """One class before and after, among the decisions (samples; of a tagger, words) whose label it is."""
+
+    name: str
+    count: int
+    """Decisions with this label."""
+    before: float
+    """The share of them that the first model answers rightly: its recall."""
+    after: float
+    p_value: float
+    """McNemar's exact test on them, times the number of classes (Bonferroni)."""
+
+
 class Comparison(Schema):
     """The comparison of both models on one data set."""
 
     differences: dict[str, Difference]
     mcnemar: McNemarTest | None
     """Null if the task has no right and wrong, like a regression."""
+    changed: int | None = None
+    """Inputs whose answer is another one, right or wrong; null where answers are numbers or texts, and in reports of earlier
+    versions."""
+    classes: list["ClassChange"] = Field(default=[])
+    """What became of each class that the labels hold, the one that lost most first; empty where answers are no classes."""
 
 
 class InInt8(Schema):
@@ -98,6 +116,11 @@ class SpeedCell(Schema):
     """Inputs per second over all forward passes."""
     repeats: int
     """Number of timed forward passes."""
+    times: float | None = None
+    """How many times as fast as the untouched model, the median over turns on the same batch; null for that model itself, and
+    in reports of earlier versions."""
+    times_interval: Interval | None = None
+    """The 95 % interval of it: the bootstrap over turns."""
     processor_share: float | None = None
     """Share of that time in which the calling thread had a processor: well below 1 on a busy machine, and somewhat below it
     where several threads wait for each other. Null on a GPU."""
@@ -110,6 +133,8 @@ class FormReport(Schema):
     made: bool
     reason: str | None = None
     """Why it was not made; null if it was."""
+    failed: bool = False
+    """Whether it was written and failed its check, of which `reason` has the figure; false where the model has no such form."""
     directory: str | None = None
     """Its directory in the result; null for the untouched model."""
     bytes: int | None = None
@@ -130,12 +155,64 @@ class FormReport(Schema):
     test: dict[str, float] | None = None
     """The same on held-out data; null where none was given, or nothing was measured."""
     test_intervals: dict[str, Interval] | None = None
+    confirming: dict[str, float] | None = None
+    """The same on the rows that confirmed, where it is judged by them; else null."""
     test_change: Comparison | None = None
     """On held-out data against the untouched model, sample by sample; null for the untouched model itself."""
+    cost: Comparison | None = None
+    """Against the untouched model on the data of `judged`, sample by sample; null for the untouched model itself, without such
+    data, and in reports of earlier versions."""
+    classes_answered: int | None = None
+    """How many different classes it answers on that data; null where answers are no classes."""
+    p_value: float | None = None
+    """Of its own paired test on the confirming rows, that its metric fell by at least the points of `certificate`; null without
+    a certificate. At most 0.05 certifies the form."""
+    judgement: Judgement | None = None
+    """What the rows of `judged` show of it; null for the untouched model itself, and in reports of earlier versions."""
     change: Comparison | None = None
     """Against the compact form, sample by sample; null for the compact form itself."""
     speed: list[SpeedCell] = Field(default=[])
     """One input and 32 at a time, of the validation data's own lengths; of a bench more batches and lengths."""
+
+
+class JudgedRows(Schema):
+    """What a form is judged by before it is advised."""
+
+    data: Literal["test", "confirming", "validation"] | None
+    """The rows: held-out data, else those that confirmed, else, with a method that looks at no label, the validation data; null
+    if there are none whose labels did not decide."""
+    rows: int
+    """How many different inputs there are."""
+    is_share: bool = False
+    """Whether the first metric is the share of right answers, so that the exact test applies."""
+    points: float
+    """How many points (hundredths) of the first metric a form may cost: those of the certificate, or `at_most`. Percent of a
+    metric that is no share."""
+    guess: float | None = None
+    """The share that the most frequent answer gets right; null where the first metric is not that share."""
+    is_certified: bool = False
+    """Whether the run chose its model by a certificate, so that a form needs one of its own."""
+
+
+class Deployment(Schema):
+    """Which form to deploy."""
+
+    form: str | None
+    """Its name in `forms`, or in `before_forms` where `of_untouched`; null if none is advised."""
+    of_untouched: bool = False
+    """Whether it is a form of the untouched model, which needs no pruning."""
+    directory: str | None = None
+    """In the result; null if it does not lie there."""
+    times: tuple[float, float, float] | None = None
+    """How many times as fast as the untouched model with one input: lower end, median, upper end."""
+    change: tuple[float, float, float] | None = None
+    """The change of the first metric on the data of `judged`: lower end, value, upper end."""
+    certified: bool = False
+    """Whether its own test certifies the points of `judged`."""
+    by_pruning: float | None = None
+    """How many times as fast as the untouched model in the same runtime; null where that was not measured."""
+    sentence: str
+    """The advice for people."""
 
 
 class PathPoint(Schema):
@@ -256,6 +333,8 @@ class Report(Schema):
     names: dict[str, str] = Field(default={})
     """The inputs' names for people, by `checkpoint`, `validation`, `test`, `calibrate` and `train`: a reference to a hub as it
     was given, of other places the last part; empty in reports of earlier versions."""
+    notes: list[str] = Field(default=[])
+    """What was said of the inputs and of this machine before the run; empty in reports of earlier versions."""
     dtype: str = "float32"
     """The number format of the checkpoint, which the result has too. Both were measured in it; the pass decided in float32 or
     int8, so losses of `path` and of the trace may differ a little from those of `base` and `pruned`."""
@@ -305,6 +384,13 @@ class Report(Schema):
     """Of `latency_ms`: inputs in a batch, tokens of an input, repeats."""
     base_form: FormReport
     """The untouched model, measured like the forms."""
+    before_forms: list[FormReport] = Field(default=[])
+    """The untouched model in ONNX, measured like the forms, where the result has such forms and differs from it. They are not
+    in the result; `axformer apply RESULT CHECKPOINT --upto 0` writes them."""
+    judged: JudgedRows | None = None
+    """Null in reports of earlier versions alone."""
+    advice: Deployment | None = None
+    """Null in reports of earlier versions alone."""
     forms: list[FormReport]
     """The forms in which the finished model can be deployed, and those not made."""
     environment: dict[str, Any]

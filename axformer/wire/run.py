@@ -39,8 +39,8 @@ FORMS: tuple[FormName, ...] = FormName.__args__  # type: ignore[attr-defined]
 
 
 def usual_forms() -> list[FormName]:
-    """The default forms of a result: only the compact one, since others take minutes to make."""
-    return ["compact"]
+    """The default forms of a result: the compact one, and ONNX int8, which is often faster by more than pruning brings."""
+    return ["compact", "onnx_int8"]
 
 
 class Run(Schema):
@@ -69,9 +69,12 @@ class Run(Schema):
     ``config``."""
     config: Annotated[dict[str, Any], AfterValidator(storable)] = Field(default_factory=dict)
     """Knobs that differ from goal or preset; ``GET /v1/knobs`` lists them."""
+    at_most: float | None = Field(default=None, gt=0.0, le=100.0)
+    """The points (hundredths) of the first metric that a form may cost to be advised. By default those of ``within_points``,
+    else 5 where a size or a speed is asked for, and 1 elsewhere."""
     forms: list[FormName] = Field(default_factory=usual_forms, min_length=1)
-    """Forms of the result. The compact one is always included, and the default. A form that cannot be made is listed with its
-    reason in the report, and the run still succeeds."""
+    """Forms of the result; by default the compact one, which is always included, and ONNX int8. A form that cannot be made is
+    listed with its reason in the report, and the run still succeeds."""
 
     def settled(self) -> "SettledRun":
         """The run with goal, preset and defaults resolved, and every rule between its fields checked.
@@ -88,7 +91,7 @@ class Run(Schema):
             preset=preset,
             config=config.model_dump(mode="json"),
             finetune=self._training(config),
-            forms=[name for name in FORMS if name in self.forms or name in usual_forms()],
+            forms=[name for name in FORMS if name in self.forms or name == "compact"],
         )
 
     def _chosen(self) -> tuple[Preset, RunConfig]:
@@ -217,6 +220,8 @@ def command(run: Run, output: str = "DIR") -> str:
     settings = {} if run.finetune is None else run.finetune.model_dump(mode="json", exclude_unset=True)
     for name, value in settings.items():
         words += ["--finetune", f"{name}={_word(value)}"]
+    if run.at_most is not None:
+        words += ["--at-most", f"{run.at_most:g}"]
     if "forms" in run.model_fields_set:
         words += ["--forms", ",".join(run.forms)]
     return shlex.join([*words, "--output", output]).encode(errors="replace").decode()

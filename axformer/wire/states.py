@@ -31,6 +31,7 @@ class JobOutcome(StrEnum):
 
     DONE = "done"
     TARGET_MISSED = "target_missed"
+    NOT_USABLE = "not_usable"
 
 
 StateWord = Annotated[JobState | str, WordOf(JobState)]

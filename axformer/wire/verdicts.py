@@ -41,8 +41,40 @@ class TargetOutcome(Schema):
     """Whether the finished model is as small or fast as it was to be."""
 
     reached: bool
+    usable: bool | None = None
+    """Of a reached target, whether the model is shown to have lost no more than was allowed (true), or lost more, is no better
+    than guessing or answers fewer classes (false); null where neither is shown, and in reports of earlier versions."""
     sentence: str
     """The same for people, with figures."""
+
+
+class Standing(StrEnum):
+    """What the rows show of a form."""
+
+    SHOWN = "shown"
+    """It lost no more than was allowed."""
+    NOT_SHOWN = "not_shown"
+    """It may have lost more."""
+    WORSE = "worse"
+    """It lost more, by its whole interval."""
+    GUESSING = "guessing"
+    """It is right no more often than the most frequent answer."""
+    FEWER_CLASSES = "fewer_classes"
+    """It answers fewer classes than the untouched model."""
+    UNKNOWN = "unknown"
+    """No labels say anything."""
+
+
+class Judgement(Schema):
+    """What the rows show of a form."""
+
+    standing: Standing
+    is_certified: bool = False
+    """Whether its own test certifies what was allowed."""
+    classes: str = ""
+    """How many classes it answers, and of how many, where these are fewer: `1 of 3`."""
+    more_rows: int | None = None
+    """About how many more rows would show it, if it goes on as on these; null if that is not known or no number would."""
 
 
 class Certificate(Schema):
@@ -53,7 +85,7 @@ class Certificate(Schema):
     level: float
     """Confidence: at most 1 minus this share of data sets certify a model that fell further."""
     rows: int
-    """Number of confirming rows."""
+    """Number of confirming rows; copies of an input are counted once."""
     metric: str
     """The metric that is certified."""
     test: Literal["exact", "betting", "bca_bootstrap"]

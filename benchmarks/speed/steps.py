@@ -86,7 +86,7 @@ class _Whole(PrefixEvaluator):
 
     def parts(self, plan: Plan) -> Iterator[Part]:
         with masked(self._model, self._architecture, plan):
-            losses = measure(self._model, cast(Task, self._task), self._samples).losses
+            losses = measure(self._model, cast(Task, self._task), self.samples).losses
         yield Part(torch.arange(len(losses)), losses)
 
 

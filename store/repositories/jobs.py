@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Select, or_, select, tuple_
+from sqlalchemy import Select, and_, or_, select, tuple_
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session, undefer
 
@@ -145,8 +145,10 @@ def list_jobs(
     if ids is not None:
         query = query.where(Job.id.in_(ids))
     if outcome is not None:
-        is_missed = Job.summary["target"]["reached"].as_boolean().is_(False)
-        query = query.where(Job.state == JobState.SUCCEEDED)
-        query = query.where(is_missed if outcome is JobOutcome.TARGET_MISSED else is_missed.is_not(True))
+        target = Job.summary["target"]
+        is_missed, is_useless = (target[name].as_boolean().is_(False) for name in ("reached", "usable"))
+        are = {JobOutcome.TARGET_MISSED: is_missed, JobOutcome.NOT_USABLE: is_useless}
+        done = and_(is_missed.is_not(True), is_useless.is_not(True))
+        query = query.where(Job.state == JobState.SUCCEEDED, are.get(outcome, done))
     query = query.order_by(Job.created_at.desc(), Job.id.desc()).limit(limit + 1)
     return page_of(session.scalars(query).all(), limit)

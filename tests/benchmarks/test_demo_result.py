@@ -13,7 +13,7 @@ from axformer.intake.dataset import prepare
 from axformer.plan.plan import Plan
 from benchmarks.demo_result import Delivered, advice, chart_of, loss_of
 from benchmarks.rows import Row, read_rows
-from tests.axformer.reporting.test_deploy_table import form, report
+from tests.axformer.reporting.earlier import form, report
 from tests.plain import PlainEvaluator
 from tests.tiny_models import save_tiny_checkpoint, tiny_rows, write_rows
 

@@ -91,7 +91,7 @@ def test_training_rows_are_asked_for_where_the_models_of_a_path_were_trained(
 def test_a_directory_without_a_report_is_no_result(tmp_path: Path) -> None:
     refused = run("path", tmp_path)
     assert refused.exit_code == 2
-    assert "report.json' is not the report of a run" in refused.stderr
+    assert "is no result of a run: there is no report.json in it" in refused.stderr
 
 
 @logged_in

@@ -148,7 +148,7 @@ def test_an_error_is_one_line_wrong_use_is_two_and_a_refusal_one(arguments: list
     assert result.stderr.count("\n") == 1
     if message is None:
         assert result.exit_code == 1
-        assert result.stderr == "failed: your team has no job 'job_a'; GET /v1/jobs lists those there are\n"
+        assert result.stderr == "failed: your team has no job 'job_a'; axformer jobs lists those there are\n"
     else:
         assert result.exit_code == 2
         assert result.stderr.startswith("error: ")
@@ -173,6 +173,65 @@ def test_watch_shows_trials_as_prune_does_and_ends_well_with_success(stage: Stag
     assert "loss>=" in shown[1]
     assert "Before and after" in printed
     assert f"axformer download {job_id}" in lines[-1]
+
+
+@logged_in
+def test_a_job_is_known_by_its_name_a_part_of_its_id_and_as_the_last(stage: Stage, api: Client) -> None:
+    def posted(name: str) -> str:
+        return api.submit(name, checkpoint="hf://a/b", validation="s3://acme/b.csv").id
+
+    first, second, last = posted("nightly"), posted("twice"), posted("twice")
+    known = {
+        "nightly": first,
+        first[-8:]: first,
+        first: first,
+        second.removeprefix("job_"): second,
+        "-": last,
+        "last": last,
+    }
+    for text, job_id in known.items():
+        assert answered("show", text)["id"] == job_id
+    for text in ("twice", first[:8]):
+        refused = run("show", text)
+        assert (refused.exit_code, "give more of the id" in refused.stderr) == (1, True), refused.stderr
+    assert f"{second} (twice)" in run("show", "twice").stderr
+    assert ran("cancel", "nightly") == f"{first} is cancelled\n"
+    Path("here").mkdir()
+    assert "'here' lies here and is no job; axformer path here shows" in run("show", "here").stderr
+    assert (
+        "'missing/here' does not exist; give the directory that axformer prune wrote"
+        in run("path", "missing/here").stderr
+    )
+
+
+def test_without_a_service_a_directory_that_is_not_there_is_named() -> None:
+    for command in (["path", "nowhere"], ["plot", "nowhere"], ["compare", "nowhere", "nobody"]):
+        refused = run(*command)
+        assert refused.stderr.startswith("error: 'nowhere' is no directory here, and of jobs it is not known where")
+
+
+@logged_in
+def test_show_names_uploads_by_their_files(api: Client, tmp_path: Path) -> None:
+    data = tmp_path / "dev.jsonl"
+    data.write_text('{"text": "good", "label": 1}\n')
+    job_id = ran("submit", "hf://acme/bert", "--data", data, "--goal", "speedup=2", "--set", "seed=3").split()[0]
+    upload = api.job(job_id).validation["uri"]
+    shown = ran("show", job_id)
+    assert f"dev.jsonl ({upload})" in shown
+    assert "goal        speedup=2, seed=3" in shown
+    assert "budgets" not in shown
+
+
+@pytest.mark.parametrize("width", ["72", "80", "100", "109"])
+@logged_in
+def test_names_are_cut_and_not_broken(api: Client, monkeypatch: pytest.MonkeyPatch, width: str) -> None:
+    name = "nightly reviews of the german shop, second try with all languages"
+    job_id = api.submit(name, checkpoint="hf://a/b", validation="s3://acme/b.csv").id
+    monkeypatch.setenv("COLUMNS", width)
+    for command in ("jobs", "queue"):
+        rows = [line for line in ran(command).splitlines() if job_id[-8:] in line]
+        assert len(rows) == 1
+        assert rows[0].split()[1][:3] == name[:3]
 
 
 @logged_in
@@ -284,8 +343,11 @@ def test_jobs_are_listed_shown_and_compared(stage: Stage, api: Client, monkeypat
     second = api.submit("wide", checkpoint="hf://a/b", validation="s3://acme/b.csv", config={"refine_margin": 9.5}).id
     monkeypatch.setenv("COLUMNS", "80")
     listed = ran("jobs", "--limit", "5")
-    assert first in listed
-    assert second in listed
+    assert [line.split()[0] for line in listed.splitlines() if "wide" in line] == [second[-8:]]
+    assert first[-8:] in listed
+    assert all(len(line) <= 80 for line in (*listed.splitlines(), *ran("queue").splitlines()[:-1]))
+    monkeypatch.delenv("COLUMNS")
+    assert first in ran("jobs")
     assert [job["id"] for job in answered("jobs", "--state", "queued")] == [second]
     assert "There are no such jobs" in ran("jobs", "--label", "a=b")
     waiting = ran("queue")

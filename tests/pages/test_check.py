@@ -126,7 +126,7 @@ def test_data_that_a_worker_reads_is_not_refused(member, upload, problem, conten
         ("dev.csv", ROWS.replace(b"label", b"verdict"), "label"),
         ("dev.csv", b"text,label\nno end,\"", "dev.csv"),
         ("dev.csv", b"text,label\n", "no rows"),
-        ("dev.txt", ROWS, "'dev.txt' is no data file"),
+        ("dev.txt", ROWS, "'dev.txt' has no known ending"),
         ("dev.tar.gz", packed(CHECKPOINT), "looks like a checkpoint: name it there"),
     ],
     ids=count(),
@@ -204,7 +204,7 @@ def test_what_only_a_worker_reads_is_left_to_it(member, upload):
     assert not is_bad
     assert lines[:2] == [
         "Checkpoint: is read by a worker, not here.",
-        "Validation data dev.parquet: Parquet is read by the worker alone.",
+        "Validation data dev.parquet: Parquet and Arrow are read by the worker alone.",
     ]
 
 

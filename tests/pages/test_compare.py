@@ -6,7 +6,7 @@ import pytest
 
 from axformer.config import make_config
 from axformer.plan.trial import Verdict
-from tests.axformer.reporting.test_deploy_table import form, report
+from tests.axformer.reporting.earlier import form, report
 
 
 @pytest.fixture

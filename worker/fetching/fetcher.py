@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from axformer.data.formats import ENDINGS, PACKED
-from axformer.intake.foreign import remedy_for
+from axformer.data.formats import data_suffix, why_not_data
+from axformer.intake.foreign import remedy_for, remedy_in
 from axformer.intake.names import CONFIG, KNOWN_NAMES, WEIGHTS_INDEX, is_checkpoint_file, is_shard
 from store.errors import ReferenceFormError
 from store.references import ParsedReference, Scheme, parse_reference
@@ -23,14 +23,6 @@ from worker.fetching.errors import (
 )
 from worker.fetching.source import ReferenceSource
 from worker.fetching.transfer import Transfer
-
-
-def data_suffix(name: str) -> str | None:
-    """The suffix that says how a data file is read, for example ``.jsonl`` or ``.csv.gz``; None if it is not known."""
-    lower = name.lower()
-    endings = (suffix + packed for suffix in ENDINGS for packed in ("", PACKED))
-    return next((ending for ending in endings if lower.endswith(ending)), None)
-
 
 _ABSENT = (ReferenceMissing, ReferenceDenied)
 """The answers of a source without listing to a missing file; object stores deny access instead of reporting it."""
@@ -80,7 +72,7 @@ class Fetcher:
             _check(reference.shown, sha256, expected)
         name = _name(reference, source)
         if CONFIG not in names:
-            raise _no_config(name, names)
+            raise _no_config(name, remedy_for(names))
         return Fetched(into, sha256, name)
 
     def data(self, uri: str, stem: Path, expected: str | None = None) -> Fetched:
@@ -93,8 +85,10 @@ class Fetcher:
         source = self.open_source(reference)
         suffix, name = data_suffix(source.filename), _name(reference, source)
         if suffix is None:
-            kinds = ", ".join(ENDINGS)
-            raise ReferenceInvalid(f"'{name}' has no suffix of a data file; name one of {kinds}, or with .gz")
+            told = f"data{self.transfer.told_name(source) or source.filename}"
+            suffix = data_suffix(told)
+            if suffix is None:
+                raise ReferenceInvalid(f"'{name}' {why_not_data(f'{reference.uri}#{told}')}")
         destination = stem.with_name(stem.name + suffix)
         limit = self.transfer.policy.data_bytes
         sha256 = self._bring(reference, source, None, destination, limit).sha256
@@ -128,7 +122,8 @@ class Fetcher:
             return self._probed(reference, source, into)
         wanted = [name for name in names if is_checkpoint_file(name)]
         if CONFIG not in wanted:
-            raise _no_config(reference.shown, names)
+            remedy = remedy_in(Path(reference.path)) if reference.scheme is Scheme.FILE else remedy_for(names)
+            raise _no_config(reference.shown, remedy)
         return self._bring_all(reference, source, into, wanted, self.transfer.policy.checkpoint_bytes)
 
     def _probed(self, reference: ParsedReference, source: ReferenceSource, into: Path) -> dict[str, Entry]:
@@ -206,5 +201,5 @@ def _shards(index: Path, reference: ParsedReference) -> list[str]:
     return names
 
 
-def _no_config(name: str, names: Sequence[str]) -> ReferenceMissing:
-    return ReferenceMissing(f"'{name}' holds no {CONFIG}; {remedy_for(names)}")
+def _no_config(name: str, remedy: str) -> ReferenceMissing:
+    return ReferenceMissing(f"'{name}' holds no {CONFIG}; {remedy}")

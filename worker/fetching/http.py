@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from email.message import Message
 from urllib.parse import quote, urlsplit, urlunsplit
 
 import httpx2
@@ -25,6 +26,17 @@ MAX_REDIRECTS = 5
 CHUNK_BYTES = 1 << 18
 """Bytes handed on at a time: enough for the disk, little enough to notice a cancelled job soon."""
 
+_ENCODINGS = ("", "identity", "gzip", "deflate")
+"""How a server may pack what it sends; some do although it is not asked for."""
+_ENDINGS = {
+    "text/html": ".html",
+    "text/csv": ".csv",
+    "text/tab-separated-values": ".tsv",
+    "application/json": ".json",
+    "application/jsonl": ".jsonl",
+    "application/x-ndjson": ".jsonl",
+    "application/vnd.apache.parquet": ".parquet",
+}
 _NOT_MODIFIED = 304
 _DENIED = (401, 403, 407)
 _MISSING = (404, 410)
@@ -87,7 +99,8 @@ def open_url(
                 yield None
             else:
                 _check_status(response, shown)
-                yield SourceContent(_chunks(response, shown, deadline), _length(response), _version(response))
+                chunks, length = _chunks(response, shown, deadline), _length(response)
+                yield SourceContent(chunks, length, _version(response), _name(response))
         finally:
             response.close()
 
@@ -117,19 +130,30 @@ def _check_status(response: httpx2.Response, shown: str) -> None:
         raise SourceUnavailable(f"'{shown}' cannot be read now (status {status}); try again later")
     if not response.is_success:
         raise ReferenceInvalid(f"'{shown}' answers with status {status} instead of a file; check the address")
+    packing = response.headers.get("Content-Encoding", "")
+    if packing.lower() not in _ENCODINGS:
+        raise ReferenceInvalid(f"'{shown}' comes packed with {packing}, which is not read; have it sent as it is")
 
 
 def _chunks(response: httpx2.Response, shown: str, deadline: Deadline) -> Iterator[bytes]:
     """What the server sends, as it comes: pieces of a wished size would be waited for, however slowly they fill."""
     with _as_fetch_errors(shown, deadline):
-        yield from response.iter_raw()
+        yield from response.iter_bytes()
         if deadline.is_over:
             raise _too_slow(shown)
 
 
 def _length(response: httpx2.Response) -> int | None:
-    text = response.headers.get("Content-Length", "")
+    text = "" if response.headers.get("Content-Encoding") else response.headers.get("Content-Length", "")
     return int(text) if text.isascii() and text.isdigit() else None
+
+
+def _name(response: httpx2.Response) -> str:
+    """The name of the file, or an ending for its media type; empty if the headers tell neither."""
+    told = Message()
+    for name in ("Content-Disposition", "Content-Type"):
+        told[name] = response.headers.get(name, "")
+    return told.get_filename() or _ENDINGS.get(told.get_content_type(), "")
 
 
 def _version(response: httpx2.Response) -> str | None:

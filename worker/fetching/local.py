@@ -7,11 +7,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from axformer.intake.names import is_checkpoint_file
 from store.references import ParsedReference
 from worker.fetching.errors import ReferenceDenied, ReferenceForbidden, ReferenceInvalid, ReferenceMissing
 from worker.fetching.http import CHUNK_BYTES
 from worker.fetching.policy import FetchPolicy
 from worker.fetching.source import SourceContent
+
+_COPY = "copy the files with what they lead to (cp -rL)"
 
 
 class LocalSource:
@@ -30,7 +33,11 @@ class LocalSource:
         """See :class:`worker.fetching.source.ReferenceSource`."""
         with self._as_fetch_errors():
             directory = self._resolved(Path(self._reference.path))
-            return sorted(entry.name for entry in directory.iterdir() if entry.is_file())
+            entries = sorted(directory.iterdir())
+        gone = [entry.name for entry in entries if not entry.exists() and is_checkpoint_file(entry.name)]
+        if gone:
+            raise ReferenceMissing(f"'{self._reference.shown}/{gone[0]}' is a link whose target is gone; {_COPY}")
+        return [entry.name for entry in entries if entry.is_file()]
 
     @contextmanager
     def open(self, name: str | None, known: str | None) -> Iterator[SourceContent | None]:

@@ -16,6 +16,8 @@ class SourceContent:
     """Size in bytes, if the source states it."""
     version: str | None
     """Changes whenever the content does (an ETag, a commit); None if the source has no such thing."""
+    name: str = ""
+    """What the source calls the file, or an ending alone; empty if it says neither."""
 
 
 class ReferenceSource(Protocol):

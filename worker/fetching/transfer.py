@@ -10,12 +10,14 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from worker.fetching.cache import ContentCache, Entry
 from worker.fetching.errors import ReferenceTooLarge, SourceTooSlow, SourceUnavailable
 from worker.fetching.policy import FetchPolicy
 from worker.fetching.source import ReferenceSource, SourceContent
 
+Result = TypeVar("Result")
 _SLEEP_STEP = 0.2
 """Seconds between calls of ``check_stop`` while waiting for the next attempt."""
 
@@ -56,9 +58,26 @@ class Transfer:
         Raises:
             FetchError: it cannot be had, or has more bytes than ``limit``.
         """
+        return self._patiently(lambda: self._attempt(source, place, name, destination, limit))
+
+    def told_name(self, source: ReferenceSource) -> str:
+        """What a source calls the referenced file when it is asked for it; empty if it does not say.
+
+        Raises:
+            FetchError: it cannot be had.
+        """
+
+        def ask() -> str:
+            with source.open(None, None) as content:
+                return content.name if content is not None else ""
+
+        return self._patiently(ask)
+
+    def _patiently(self, attempted: Callable[[], Result]) -> Result:
         for attempt in range(1, self.policy.attempts + 1):
             try:
-                return self._attempt(source, place, name, destination, limit)
+                self.check_stop()
+                return attempted()
             except SourceUnavailable:
                 if attempt == self.policy.attempts:
                     raise
@@ -66,7 +85,6 @@ class Transfer:
         raise AssertionError("a transfer makes at least one attempt")
 
     def _attempt(self, source: ReferenceSource, place: str, name: str | None, destination: Path, limit: int) -> Entry:
-        self.check_stop()
         kept = self.cache.find(place)
         with source.open(name, kept.version if kept else None) as content:
             if content is not None:

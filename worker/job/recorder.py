@@ -58,9 +58,13 @@ class Recorder:
             self._waiting = []
             self._written = time.monotonic()
 
-    def end(self) -> None:
-        """Write the pending trials, and progress that says that the run has ended, perhaps early at its target."""
-        self.ledger.write(leases.add_trials, self._waiting, self._progress(ended=True))
+    def end(self, kept: int) -> None:
+        """Write the pending trials, and progress that says that the run has ended, perhaps early at its target.
+
+        Args:
+            kept: the trial whose model is kept.
+        """
+        self.ledger.write(leases.add_trials, self._waiting, self._progress(ended=True) | {"kept": kept})
         self._waiting = []
 
     def _progress(self, *, ended: bool = False) -> dict[str, Any]:

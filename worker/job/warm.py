@@ -62,6 +62,14 @@ class WarmSlot:
 TOO_BIG = "too_big"
 """Error code of a job that is too large for this worker."""
 _GB = 1e9
+_LESS = {
+    "checkpoint": "a smaller model or a smaller batch_tokens",
+    "validation": "fewer validation rows, or fewer of them to calibrate on (calibrate_rows)",
+    "calibrate": "fewer of the calibration rows (calibrate_rows)",
+    "test": "fewer held-out rows",
+    "train": "fewer training rows",
+}
+"""What a job needs less of, by the input that takes most of its memory."""
 
 
 def make_room(estimate: MemoryEstimate, settings: Settings, warm: WarmSlot) -> None:
@@ -81,10 +89,10 @@ def _check_fits(what: str, needed: int, available: int, estimate: MemoryEstimate
         return
     message = (
         f"the job needs at least {needed / _GB:.2f} GB of {what}, and this worker has {available / _GB:.2f} GB: the model has "
-        f"{estimate.parameters:,} parameters, the data {estimate.data_bytes:,} bytes; use a smaller model, less data or a "
-        "smaller batch_tokens, or ask the operator for a worker with more"
+        f"{estimate.parameters:,} parameters, the data {estimate.data_bytes:,} bytes; use {_LESS[estimate.largest]}, or ask "
+        "the operator for a worker with more"
     )
-    raise RefusedInputError(Failure(TOO_BIG, message, "checkpoint"))
+    raise RefusedInputError(Failure(TOO_BIG, message, estimate.largest))
 
 
 def _footprint(memory: Memory) -> Footprint:

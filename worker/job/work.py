@@ -109,7 +109,7 @@ def _search(work: ClaimedJob, recorder: Recorder) -> Searched:
         recorder.flush()
         raise
     work.opened.speed = step.speed
-    recorder.end()
+    recorder.end(step.kept)
     return step
 
 
@@ -121,7 +121,7 @@ def _take(work: ClaimedJob, recorder: Recorder, tried: TrialMade) -> None:
 def _replay(work: ClaimedJob) -> Searched:
     searched = work.conversation().searched()
     work.opened.speed = searched.speed
-    _recorder_of(work).end()
+    _recorder_of(work).end(searched.kept)
     return searched
 
 

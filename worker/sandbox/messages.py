@@ -20,6 +20,7 @@ from axformer.errors import (
     PlanError,
     PoorModelError,
 )
+from axformer.intake.footprint import InputName
 from axformer.intake.limits import DIMENSIONS
 from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Trial
@@ -169,6 +170,8 @@ class MemoryEstimate(Message):
     free: Memory
     parameters: Bytes
     data_bytes: Bytes
+    largest: InputName
+    """The input that takes most of it."""
 
 
 class Shape(Message):
@@ -229,7 +232,10 @@ class Searched(Message):
 
     type: Literal["searched"] = "searched"
     note: Text | None
+    kept: int = Field(ge=0)
+    """The trial whose model is kept."""
     speed: PlanSpeed
+    """Of that model."""
 
 
 class Trained(Message):

@@ -17,8 +17,8 @@ from safetensors import SafetensorError
 from axformer.analyzing import write_analysis
 from axformer.devices import AUTO, batch_tokens_of, resolve_device
 from axformer.evaluation.budget import free_bytes, total_bytes
-from axformer.intake.footprint import Footprint, RunWork, at_ease, least, with_models
-from axformer.intake.sizes import read_sizes
+from axformer.intake.footprint import Footprint, RunWork, at_ease, largest_part, least, with_models
+from axformer.intake.sizes import read_data_sizes, read_sizes
 from axformer.plan.trial import Trial, Verdict
 from axformer.run import PruningRun
 from axformer.surroundings import Surroundings
@@ -136,7 +136,7 @@ def _export(lines: PipeEnd, order: JobOrder, around: Surroundings) -> None:
     _send(lines, _opened(run, run.notes, None))
     for _ in run.trials(_stored(lines), around, upto=order.upto):
         around.check_cancelled()
-    _send(lines, Searched(note=run.closing_note, speed=_speed(run, run.trace)))
+    _send(lines, _searched(run))
     _finish(lines, order, run, around)
 
 
@@ -177,9 +177,10 @@ def _opened(run: PruningRun, notes: Sequence[str], first_look: str | None) -> Op
 def _memory_estimate(order: JobOrder) -> MemoryEstimate:
     device, analysis = resolve_device(order.device), order.analysis
     run = order.settled.run if analysis is None else analysis.run
-    data_bytes = sum(Path(path).stat().st_size for part, path in order.paths.items() if part in DATA)
     head = run.head if isinstance(run, Run) else None
     sizes = read_sizes(Path(order.paths["checkpoint"]), head)
+    files = {part: Path(path) for part, path in order.paths.items() if part in DATA}
+    data = read_data_sizes(files, order.knobs, sizes.dimensions.intermediate_size)
     batch_tokens, on_gpu = batch_tokens_of(device), device.startswith("cuda")
     models = 1 if "against" not in order.paths else 2  # of the same shape, or it is refused
     work = RunWork(
@@ -188,14 +189,15 @@ def _memory_estimate(order: JobOrder) -> MemoryEstimate:
         takes_gradients=analysis is not None and _HEADS in (analysis.run.reports or (_HEADS,)),
         has_new_head=head is not None,
     )
-    least_of, ease_of = (of(sizes, data_bytes, work, batch_tokens, on_gpu=on_gpu) for of in (least, at_ease))
+    least_of, ease_of = (of(sizes, data, work, batch_tokens, on_gpu=on_gpu) for of in (least, at_ease))
     return MemoryEstimate(
         least=_memory(with_models(least_of, sizes, models, on_gpu=on_gpu)),
         at_ease=_memory(with_models(ease_of, sizes, models, on_gpu=on_gpu)),
         total=Memory(host_bytes=total_bytes("cpu"), device_bytes=total_bytes(device) if on_gpu else 0),
         free=Memory(host_bytes=free_bytes("cpu"), device_bytes=free_bytes(device) if on_gpu else 0),
         parameters=sizes.parameters,
-        data_bytes=data_bytes,
+        data_bytes=data.total,
+        largest=largest_part(sizes, data, work, batch_tokens, on_gpu=on_gpu),
     )
 
 
@@ -226,7 +228,7 @@ def _search(lines: PipeEnd, run: PruningRun, stored: list[Trial], around: Surrou
         _send(lines, TrialMade(trial=trial, speed=_speed(run, run.trace) if is_changed else None))
         if around.turn.is_over():
             around.turn.wait()
-    _send(lines, Searched(note=run.closing_note, speed=_speed(run, run.trace)))
+    _send(lines, _searched(run))
 
 
 class _Steps:
@@ -244,6 +246,13 @@ class _Steps:
         if is_new or step.done == step.known or time.monotonic() - self._at >= _STEP_SECONDS:
             _send(self._lines, Working(step=step))
             self._sent, self._at = step, time.monotonic()
+
+
+def _searched(run: PruningRun) -> Searched:
+    """What the search came to: the model that is kept, which confirming rows may have chosen from the path."""
+    kept = next(point.seq for point in run.decisions.path if point.kept)
+    estimate = run.decisions.targets.estimate(run.plan)
+    return Searched(note=run.closing_note, kept=kept, speed=PlanSpeed(**asdict(estimate)))
 
 
 def _speed(run: PruningRun, trace: Sequence[Trial]) -> PlanSpeed:

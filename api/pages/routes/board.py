@@ -27,6 +27,8 @@ router = APIRouter()
 
 WAITING_SHOWN = 10
 """Most waiting jobs of the team that are shown; the rest are counted and appear in the list below."""
+_BAD = (JobOutcome.TARGET_MISSED, JobOutcome.NOT_USABLE)
+"""The outcomes of succeeded jobs that were not what was wished for."""
 LINE_SHOWN = 120
 """Most places of the line of all teams that are drawn; more would be too thin on a phone."""
 
@@ -36,7 +38,7 @@ class Filter:
     """Which jobs the list shows, as in the page's address."""
 
     state: str = ""
-    """A state, or the outcome ``target_missed``, or nothing for all."""
+    """A state, or an outcome of ``_BAD``, or nothing for all."""
     text: str = ""
     label: str = ""
     after: str = ""
@@ -89,7 +91,7 @@ def _history(session: Session, resources: Resources, visitor: Visitor, wanted: F
     values: dict[str, Any] = {
         "wanted": wanted,
         "states": list(JobState),
-        "missed": JobOutcome.TARGET_MISSED,
+        "bad": _BAD,
         "demo": demo_form(resources.settings) is not None,
         "visitor": visitor,
         "error": None,
@@ -103,7 +105,7 @@ def _history(session: Session, resources: Resources, visitor: Visitor, wanted: F
             states=[JobState(wanted.state)] if wanted.state in list(JobState) else [],
             labels=[wanted.label] if wanted.label else [],
             text=wanted.text or None,
-            outcome=JobOutcome.TARGET_MISSED if wanted.state == JobOutcome.TARGET_MISSED else None,
+            outcome=next((outcome for outcome in _BAD if outcome == wanted.state), None),
         )
     except InvalidInputError as error:
         return values | {"jobs": [], "older": None, "error": error.detail}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from api.services.inputs.checkpoint import CheckpointModel
 from api.services.inputs.contents import Contents, UnreadableError
 from axformer.data.columns import Columns
-from axformer.data.formats import ENDINGS, PARQUET_ENDING, ending_of
+from axformer.data.formats import ARROW_ENDINGS, ending_of, why_not_data
 from axformer.data.labels import ClassNames, LabelColumn
 from axformer.data.reading import rows_in
 from axformer.data.rows import Rows
@@ -56,9 +56,9 @@ def look_at_data(
         ending = ending_of(content.name)
         if ending is None:
             swapped = "; it looks like a checkpoint: name it there" if is_archive(content.name) else ""
-            raise UnreadableError(f"'{content.name}' is no data file; give one of {', '.join(ENDINGS)}{swapped}")
-        if ending == PARQUET_ENDING:
-            return DataContent("Parquet is read by the worker alone.")
+            raise UnreadableError(f"'{content.name}' {why_not_data(content.name)}{swapped}")
+        if ending in ARROW_ENDINGS:
+            return DataContent("Parquet and Arrow are read by the worker alone.")
         if content.size > LOOK_BYTES:
             return DataContent(f"{content.size / 1e6:,.0f} MB: more than is read for a look; the worker reads it.")
         try:

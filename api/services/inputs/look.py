@@ -11,7 +11,8 @@ from api.errors import NoSuchObjectError
 from api.services.inputs.checkpoint import CheckpointModel, look_at_checkpoint
 from api.services.inputs.contents import Contents, UnreadableError
 from api.services.inputs.data import look_at_data
-from axformer.scores.planning import few_rows_told
+from axformer.config.common import BY_ROWS
+from axformer.scores.planning import POINT, USUAL_RATE, few_rows_told, fewest_rows, smallest_margin
 from axformer.wire.heads import NewHead
 from axformer.wire.jobs import JobCreate
 from axformer.wire.run import DATA, WITHOUT_LABELS
@@ -61,8 +62,17 @@ def look_at_inputs(
 def _points(rows: int, config: Mapping[str, Any]) -> list[Seen]:
     """What so many validation rows can certify, if that is less than was asked for."""
     points, share = config.get("within_points"), config.get("confirm")
-    told = few_rows_told(int(rows * share), points) if points and share else None
-    return [] if told is None else [Seen("points", None, f"{told}.")]
+    if not points or not share:
+        return []
+    confirming = int(rows * share)
+    if points == BY_ROWS:
+        margin = smallest_margin(confirming, USUAL_RATE, USUAL_RATE)
+        return [
+            Seen("points", None, f"{confirming:,} confirming rows are likely to certify {margin / POINT:.3g} points.")
+        ]
+    told, fewest = few_rows_told(confirming, points, share), fewest_rows(points * POINT)
+    is_known = fewest is None or confirming < fewest
+    return [] if told is None else [Seen("points", None, f"{told}.", is_wrong=is_known)]
 
 
 def names_of(

@@ -16,7 +16,7 @@ from functools import lru_cache
 from axformer.config import PassConfig
 from axformer.errors import CheckpointError
 from axformer.evaluation.base import Evaluator
-from axformer.methods.axformer.judge import Judge, Judged, MetricLimit, safeguard_of
+from axformer.methods.axformer.judge import Judge, Judged, MetricLimit, safeguard_of, tries_hard_attention
 from axformer.methods.axformer.ordering import inspection_order
 from axformer.methods.axformer.progress import parts_of
 from axformer.methods.axformer.state import PassState, Refinement
@@ -67,17 +67,18 @@ def search(
 
     Raises:
         CheckpointError: the loss of the untouched model is not finite.
-        ConfigError: the safeguard needs more samples than there are.
+        ConfigError: the safeguard needs more inputs than there are.
         PlanError: the replayed trials do not belong to this pass.
     """
     on_base = (lambda _: None) if metric_limit is None else metric_limit.begin
     state = PassState(evaluator, dimensions, config.variant.helped_reference, on_base)
-    judge = Judge(evaluator, config, safeguard_of(config, evaluator.total), metric_limit)
+    judge = Judge(evaluator, config, safeguard_of(config, evaluator.samples), metric_limit)
     queue = inspection_order(dimensions, config, importance)  # 8: Q = Order_elements_for_inspection(T, D)
     counted = lru_cache(maxsize=2)(parameters_left)  # every trial needs the current plan's
     stored = Replay(replay)
     started = clock() - stored.seconds
-    running = _Pass(state, judge, dimensions, config, queue, counted, ranked_groups, stored, clock, started)
+    tries_hard = tries_hard_attention(evaluator.samples, config)
+    running = _Pass(state, judge, dimensions, config, queue, tries_hard, counted, ranked_groups, stored, clock, started)
     for trial in running.trials():
         yield trial
         if trial.verdict is Verdict.ACCEPT and is_enough(state.plan):
@@ -93,6 +94,7 @@ class _Pass:
     _dimensions: Dimensions
     _config: PassConfig
     _queue: Sequence[Element]
+    _tries_hard: bool
     _parameters_left: Callable[[Plan], int]
     _ranked_groups: Callable[[int], list[Element]] | None
     _replay: Replay
@@ -104,7 +106,9 @@ class _Pass:
         yield self._measure_base()  # 7: Min_Loss = Evaluate(T, D)
         if self._config.attention_top_k is not None:
             for layer in range(self._dimensions.layers):  # 9: for each layer L in T do
-                yield self._analyze(hard_attention(layer))[0]  # 10-15: analyzed like an element
+                element = hard_attention(layer)
+                if self._tries_hard or self._replay.is_at(element.id):  # earlier versions always tried it
+                    yield self._analyze(element)[0]  # 10-15: analyzed like an element
         yield from self._inspect_all(self._queue)  # 16-25
         for share in self._config.trade_shares:  # not in the paper: inspect what is left again
             self._judge.trade_share = share
@@ -127,7 +131,7 @@ class _Pass:
         state = self._state
         config = self._config
         pruned = state.plan.apply(
-            element, top_k=config.attention_top_k, keeps_bias=config.is_refitted
+            element, top_k=config.attention_top_k, keeps_bias=config.needs.fitting
         )  # 2: T_pruned = T - E
         trial, losses = self._replay.next(element.id), None
         if trial is None:
@@ -149,7 +153,7 @@ class _Pass:
         return [part for part in parts if self._is_there(part)]
 
     def _is_there(self, element: Element) -> bool:
-        return self._state.plan.holds(element, keeps_bias=self._config.is_refitted)
+        return self._state.plan.holds(element, keeps_bias=self._config.needs.fitting)
 
     def _measure_base(self) -> Trial:
         trial, losses = self._replay.next(None), None
@@ -173,7 +177,7 @@ class _Pass:
             loss_is_bound=not tally.is_complete,
             helped=None if element is None else tally.helped,
             samples=tally.seen,
-            total=len(tally.losses),
+            total=tally.total,
             min_loss=tally.loss if element is None else self._state.min_loss,
             verdict=judged.verdict,
             precision=judged.precision,

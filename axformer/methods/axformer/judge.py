@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from axformer.config import PassConfig
+from axformer.data.batches import Samples
 from axformer.errors import ConfigError
 from axformer.evaluation.base import Evaluator, Part
 from axformer.methods.axformer.acceptance import Bounds, Rule, decided, verdict_of_kept
@@ -35,30 +36,41 @@ class Tally:
     A loss is at least 0 in every task, so a missing sample may add nothing or any amount.
     """
 
-    def __init__(self, total: int, reference: Tensor | None, *, ties_help: bool) -> None:
-        """Compare ``total`` losses with a reference, shape (samples,), if there is one; equal ones count by ``ties_help``."""
+    def __init__(self, voters: Tensor, reference: Tensor | None, *, ties_help: bool) -> None:
+        """
+        Args:
+            voters: the samples that are counted (:func:`voters_of`), bool, shape (samples,).
+            reference: what their losses are compared with, shape (samples,); None if there is nothing to compare.
+            ties_help: whether an equal loss counts as helped.
+        """
+        self._voters = voters
         self._reference = reference
         self._ties_help = ties_help
         self._sum = 0.0
-        self.losses = torch.full((total,), math.nan)
+        self._arrived = 0
+        self.losses = torch.full(voters.shape, math.nan)
         """Shape (samples,); NaN for samples that have not arrived."""
+        self.total = int(voters.sum())
+        """Number of samples that are counted."""
         self.seen = 0
-        """Number of samples that have arrived."""
+        """How many of those have arrived."""
         self.helped = 0
         """How many of those have a lower loss than the reference."""
 
     def add(self, part: Part) -> None:
         """Add the losses of some samples."""
         self.losses[part.places] = part.losses
-        self.seen += len(part.places)
+        self._arrived += len(part.places)
         self._sum += part.losses.double().sum().item()
+        votes = self._voters[part.places]
+        self.seen += int(votes.sum())
         if self._reference is not None:
-            self.helped += self._count_helped(part.losses, self._reference[part.places])
+            self.helped += self._count_helped(part.losses[votes], self._reference[part.places][votes])
 
     @property
     def is_complete(self) -> bool:
         """Whether every sample has arrived."""
-        return self.seen == len(self.losses)
+        return self._arrived == len(self.losses)
 
     @property
     def loss(self) -> float:
@@ -68,15 +80,48 @@ class Tally:
     @property
     def bounds(self) -> Bounds:
         """Bounds of the mean loss and of the number of helped samples."""
-        total = len(self.losses)
         if self.is_complete:
             loss = self.losses.mean().item()
             return Bounds((loss, loss), (self.helped, self.helped))
-        low = self._sum / total * (1 - SLACK)
-        return Bounds((low, math.inf), (self.helped, self.helped + total - self.seen))
+        low = self._sum / len(self.losses) * (1 - SLACK)
+        return Bounds((low, math.inf), (self.helped, self.helped + self.total - self.seen))
 
     def _count_helped(self, losses: Tensor, reference: Tensor) -> int:
         return int((losses <= reference).sum() if self._ties_help else (losses < reference).sum())
+
+
+FEWEST_CHANGED = 20
+"""Inputs that hard attention must be able to change for its trials to be made: four in each of the parts of ``robust``."""
+
+
+def changed_by_hard_attention(samples: Samples, config: PassConfig) -> Tensor:
+    """Which samples hard attention can change, those of more than K tokens: bool, shape (samples,)."""
+    kept = config.attention_top_k
+    return torch.zeros(len(samples), dtype=torch.bool) if kept is None else samples.longest > kept
+
+
+def voters_of(samples: Samples, config: PassConfig, *, is_hard: bool) -> Tensor:
+    """The samples that are counted as helped or not (Algorithm 1, lines 4 and 12), bool, shape (samples,).
+
+    One is counted for each different input, and for hard attention only those that it can change: a sample of at most K tokens
+    is neither helped nor harmed. The paper divides by all samples (line 12), so that where most are short no hard attention is
+    ever kept, and its text asks for a smaller loss alone (section III-B). The authors' program counts every row.
+
+    Args:
+        is_hard: whether the change is hard attention in a layer.
+    """
+    if config.counts_every_row:
+        return torch.ones(len(samples), dtype=torch.bool)
+    return samples.voters & changed_by_hard_attention(samples, config) if is_hard else samples.voters
+
+
+def tries_hard_attention(samples: Samples, config: PassConfig) -> bool:
+    """Whether trials of hard attention are made: where it can change enough inputs, or so many of all that the paper's letter
+    could accept it too. Where every row counts, one that can change is enough."""
+    if config.counts_every_row:
+        return bool(changed_by_hard_attention(samples, config).any())
+    everyone, votes = (int(voters_of(samples, config, is_hard=is_hard).sum()) for is_hard in (False, True))
+    return votes >= FEWEST_CHANGED or votes > config.majority_fraction * everyone
 
 
 _COARSE = (ElementKind.LAYER, ElementKind.ATTENTION, ElementKind.FFN)
@@ -141,6 +186,8 @@ class Judge:
         """Judge without a safeguard, or by the loss alone, where ``is_safe`` or ``metric_limit`` is None."""
         self._evaluator = evaluator
         self._config = config
+        samples = evaluator.samples
+        self._voters, self._hard_voters = (voters_of(samples, config, is_hard=is_hard) for is_hard in (False, True))
         self._is_safe = is_safe
         self._metric_limit = metric_limit
         self.trade_share: float | None = None
@@ -148,7 +195,7 @@ class Judge:
 
     def base(self, plan: Plan) -> Judged:
         """Measure the untouched model (line 7)."""
-        tally = Tally(self._evaluator.total, None, ties_help=False)
+        tally = Tally(self._voters, None, ties_help=False)
         for part in self._evaluator.parts(plan):
             tally.add(part)
         return Judged(tally, Verdict.BASE, self._evaluator.precision)
@@ -161,28 +208,28 @@ class Judge:
             plan: the plan with the element changed.
             state: the current plan with its losses, for comparison.
         """
-        rule = self._rule(element, state, has_parts=has_parts)
-        tally = self._measured(plan, rule, state.reference)
+        voters = self._hard_voters if element.kind is ElementKind.HARD_ATTENTION else self._voters
+        rule = self._rule(element, state, int(voters.sum()), has_parts=has_parts)
+        tally = self._measured(plan, rule, Tally(voters, state.reference, ties_help=self._config.variant.ties_help))
         verdict = decided(tally.bounds, rule)
         assert verdict is not None, "a trial that is measured to the end is decided"
         if verdict is Verdict.ACCEPT and not self._withstands(tally.losses, state):
             verdict = verdict_of_kept(tally.loss, rule)
         return Judged(tally, verdict, self._evaluator.precision)
 
-    def _rule(self, element: Element, state: PassState, *, has_parts: bool) -> Rule:
+    def _rule(self, element: Element, state: PassState, votes: int, *, has_parts: bool) -> Rule:
         config, share = self._config, self.trade_share
         allowed = None if share is None else 1 + share * (config.tolerance or 0.0)
         return Rule(
             min_loss=state.min_loss,
-            helped_above=None if share is not None else config.majority_fraction * self._evaluator.total,
+            helped_above=None if share is not None else config.majority_fraction * votes,
             loss_margin=config.variant.coarse_margin if element.kind in _COARSE else 1.0,
             refine_margin=config.refine_margin if has_parts else None,
             budget=None if allowed is None else allowed * state.base_loss,
         )
 
-    def _measured(self, plan: Plan, rule: Rule, reference: Tensor | None) -> Tally:
+    def _measured(self, plan: Plan, rule: Rule, tally: Tally) -> Tally:
         """Measure a plan until its verdict is known, or to the end without ``early_decision``."""
-        tally = Tally(self._evaluator.total, reference, ties_help=self._config.variant.ties_help)
         for part in self._evaluator.parts(plan):
             tally.add(part)
             if self._config.early_decision and decided(tally.bounds, rule) is not None:
@@ -202,27 +249,28 @@ class Judge:
         return self._is_safe(state.current.double() - losses.double())
 
 
-def safeguard_of(config: PassConfig, total: int) -> IsSafe | None:
-    """The safeguard of a pass over so many validation samples; None if the knobs ask for none.
+def safeguard_of(config: PassConfig, samples: Samples) -> IsSafe | None:
+    """The safeguard of a pass over these samples, with copies of an input in one fold; None if the knobs ask for none.
 
     Raises:
-        ConfigError: there are fewer samples than folds.
+        ConfigError: there are fewer different inputs than folds.
     """
     if config.safeguard is None:
         return None
-    folds = folds_of(total, config.safeguard, config.seed)
+    folds = folds_of(int(samples.voters.sum()), config.safeguard, config.seed)[samples.inputs]
     return lambda gains: is_gain_on_each(gains, folds)
 
 
 def folds_of(total: int, folds: int, seed: int) -> Tensor:
-    """The fold of each sample, shape (samples,): a random split into folds whose sizes differ by at most one.
+    """The fold of each input, shape (total,): a random split into folds whose sizes differ by at most one.
 
     Raises:
-        ConfigError: there are fewer samples than folds.
+        ConfigError: there are fewer inputs than folds.
     """
     if total < folds:
         raise ConfigError(
-            f"safeguard={folds} is more than the {total} validation samples; take at most {total}, or more data"
+            f"safeguard={folds} is more than the {total} different inputs among the rows that decide; give more data, or a "
+            "smaller safeguard"
         )
     fold = torch.empty(total, dtype=torch.long)
     fold[torch.randperm(total, generator=torch.Generator().manual_seed(seed))] = torch.arange(total) % folds

@@ -1,13 +1,20 @@
 """AxFormer as a method: a pass of Algorithm 1."""
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import nullcontext
 
 from axformer.config import PassConfig
+from axformer.data.batches import Samples
 from axformer.errors import ConfigError
 from axformer.intake.checkpoint import Checkpoint
 from axformer.methods.axformer.algorithm import search
-from axformer.methods.axformer.judge import MetricLimit
+from axformer.methods.axformer.judge import (
+    FEWEST_CHANGED,
+    MetricLimit,
+    changed_by_hard_attention,
+    tries_hard_attention,
+    voters_of,
+)
 from axformer.methods.axformer.ordering import inspection_order
 from axformer.methods.base import Ground, Method
 from axformer.plan.blocks import Block, BlockKind
@@ -32,6 +39,22 @@ class AxFormer(Method):
             raise ConfigError(
                 f"knob repair=refit: the layers of models of type '{checkpoint.architecture.model_type}' share their weights, "
                 "which cannot be fitted to one layer; leave repair out"
+            )
+
+    def notes(self, config: PassConfig, samples: Samples, *, is_trained: bool) -> Iterator[str]:  # noqa: ARG002 - for methods
+        kept, changed = config.attention_top_k, changed_by_hard_attention(samples, config)
+        if kept is None:
+            return
+        counted = voters_of(samples, config, is_hard=False)
+        changing, everyone = int((counted & changed).sum()), int(counted.sum())
+        where = f"only {changing:,} of {everyone:,} different inputs have more than attention_top_k={kept} tokens"
+        if not tries_hard_attention(samples, config):
+            yield f"hard attention is not tried: {where}, and it can change no others (it takes {FEWEST_CHANGED})"
+        elif config.counts_every_row and 2 * changing < everyone:
+            how = "helped" if config.variant.ties_help else "not helped"
+            yield (
+                f"hard attention: {where}; preset=published counts the others as {how} by it, as the authors' program does, "
+                "and every other preset leaves them out"
             )
 
     def trials(self, ground: Ground, replay: Sequence[Trial]) -> Generator[Trial, None, None]:

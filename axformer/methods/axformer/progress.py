@@ -70,6 +70,8 @@ class PassMeter:
             self._seconds = trial.seconds
             self._refused += was_refused(trial, self._config)
             if trial.element is not None:
+                if not self._inspected and trial.phase is not Phase.HARD_ATTENTION:
+                    self._opening = self._count - 1  # hard attention may have been left out
                 self._add(parse(trial.element), trial)
 
     def progress(self, *, ended: bool = False) -> Progress:

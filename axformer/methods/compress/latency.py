@@ -7,7 +7,7 @@ again would give slightly different figures, and with them different plans.
 
 import inspect
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -32,11 +32,12 @@ _Call = tuple[Tensor, Mapping[str, Any]]
 
 
 def measure_blocks(checkpoint: Checkpoint, samples: Samples) -> Milliseconds:
-    """Milliseconds of an attention block and of a feed-forward block at each of their sizes, all units first.
+    """Milliseconds of an attention block and of a feed-forward block at each of their sizes, all units first, and of the model.
 
     The figures never rise as a block gets smaller.
     """
-    call, milliseconds = _call_of_first_layer(checkpoint, _median_row(samples)), []
+    row = _median_row(samples)
+    call, milliseconds = _call_of_first_layer(checkpoint, row), []
     for block in blocks_of_layer(0):
         sizes = sizes_of(block, checkpoint.dimensions)
         full = Plan.full(checkpoint.dimensions)
@@ -45,7 +46,9 @@ def measure_blocks(checkpoint: Checkpoint, samples: Samples) -> Milliseconds:
         seconds = [[_seconds(checkpoint, block, layer, call) for layer in layers] for _ in range(WARM_UPS + REPEATS)]
         medians = np.median(seconds[WARM_UPS:], axis=0)
         milliseconds.append(tuple(1000 * float(value) for value in np.minimum.accumulate(medians)))
-    return Milliseconds(attention=milliseconds[0], ffn=milliseconds[1])
+    whole = [_timed(checkpoint, lambda: checkpoint.model(**row.inputs)) for _ in range(WARM_UPS + REPEATS)]
+    attention, ffn = milliseconds
+    return Milliseconds(attention=attention, ffn=ffn, whole=1000 * float(np.median(whole[WARM_UPS:])))
 
 
 def _median_row(samples: Samples) -> Batch:
@@ -71,11 +74,15 @@ def _call_of_first_layer(checkpoint: Checkpoint, batch: Batch) -> _Call:
     return calls[0]
 
 
-@torch.inference_mode()
 def _seconds(checkpoint: Checkpoint, block: Block, layer: nn.Module, call: _Call) -> float:
+    return _timed(checkpoint, lambda: checkpoint.architecture.layout(block).run(layer, *call))
+
+
+@torch.inference_mode()
+def _timed(checkpoint: Checkpoint, compute: Callable[[], Any]) -> float:
     device = torch.device(checkpoint.model.device)
     started = time.perf_counter()
-    checkpoint.architecture.layout(block).run(layer, *call)
+    compute()
     if device.type != "cpu":
         torch.accelerator.synchronize(device)
     return time.perf_counter() - started

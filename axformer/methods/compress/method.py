@@ -61,7 +61,7 @@ class Compress(Method):
             yield trial
             assert trial.plan is not None, "a budget's trial holds its plan"
             plan = Plan(layers=trial.plan)
-            if trial.verdict is not Verdict.REJECT and ground.targets.is_reached(plan):
+            if trial.verdict is not Verdict.REJECT and run.is_reached(plan):
                 return
         run.plans.end()
 
@@ -95,15 +95,40 @@ class _Run:
         """Those of the knobs, and then the one that reaches the speed asked for if it is smaller and the model can go there."""
         config: CompressConfig = self._ground.config
         given = config.budgets
-        if config.target_speedup is None or not config.may_go_further:
+        if config.target_speedup is None:
             return given
-        share = self._ground.targets.share_for(config.target_speedup)
+        given = tuple(budget for budget in given if budget > self._least_share())
+        share = self._share_for(config.target_speedup)
         reaching = floor(share / SHARE_STEP) * SHARE_STEP
         return (*given, reaching) if self._least_share() < reaching < given[-1] else given
 
+    def _share_for(self, times: float) -> float:
+        """The share of the encoder's cost that may be left where the model is to cost so many times less."""
+        if self._milliseconds is None:
+            return self._ground.targets.share_for(times)
+        blocks = self._taken(self._full)
+        whole = self._milliseconds.whole or blocks
+        return (whole / times - (whole - blocks)) / blocks
+
+    def is_reached(self, plan: Plan) -> bool:
+        """Whether a plan is as small and as fast as the knobs ask for, by operations or by milliseconds."""
+        targets, config = self._ground.targets, self._ground.config
+        if self._milliseconds is None or config.target_speedup is None:
+            return targets.is_reached(plan)
+        blocks = self._taken(self._full)
+        whole = self._milliseconds.whole or blocks
+        is_small = config.target_size is None or targets.size(plan) <= config.target_size
+        return bool(is_small and whole >= config.target_speedup * (whole - blocks + self._taken(plan)))
+
+    def _taken(self, plan: Plan) -> float:
+        """The cost of the blocks of a plan."""
+        cost_of = self._cost_of()
+        return sum(cost_of(block, block.units(plan)) for block in all_blocks(len(plan.layers)))
+
     def _check_budgets(self) -> None:
         """Refuse a budget that no plan keeps, before the level table is measured."""
-        least, left = self._ground.config.budgets[-1], self._least_share()
+        config, left = self._ground.config, self._least_share()
+        least = config.budgets[0 if config.target_speedup is not None else -1]  # a target goes as far as it can
         if least <= left:
             raise ConfigError(
                 f"knob budgets: {least:g} is less than this model can go to; without any head or neuron its layers still take "

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from axformer.config.layers import LayersConfig, Schedule, Strategy
+from axformer.data.batches import Samples
 from axformer.errors import ConfigError, PlanError
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
@@ -38,7 +39,7 @@ class Layers(Method):
         checkpoint = ground.checkpoint
         return Recovery(checkpoint, training, deciding, LayerOrigins(checkpoint, training, ground.config.schedule))
 
-    def notes(self, config: LayersConfig, *, is_trained: bool) -> Iterator[str]:
+    def notes(self, config: LayersConfig, samples: Samples, *, is_trained: bool) -> Iterator[str]:  # noqa: ARG002
         if not is_trained:
             yield (
                 "there is no training data, so what is left without the dropped layers is not trained again, and its answers "

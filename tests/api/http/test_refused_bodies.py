@@ -82,7 +82,11 @@ BAD_FIELDS = [
     ({"train": {"uri": "s3://acme/b"}, "finetune": {"epoch": 1}}, "#/finetune/epoch", "mean epochs?"),
     ({"preset": "fast"}, "#/preset", "'paper', 'published', 'robust' or 'smallest'"),
     ({"preset": "papers"}, "#/preset", "did you mean paper?"),
-    ({"goal": "fast"}, "#/goal", "there are no-worse, within-points=1, speedup=2, fewer-layers=1, as-paper"),
+    (
+        {"goal": "fast"},
+        "#/goal",
+        "there are no-worse, within-points=1, speedup=2, operations=2, fewer-layers=1, as-paper",
+    ),
     ({"goal": "speedup=0.5"}, "#/goal", "must lie above 1"),
     ({"goal": "no-worse", "preset": "paper"}, "#/goal", "leave goal 'no-worse' or preset 'paper' out"),
     ({"goal": "speedup=2", "config": {"confirm": 2}}, "#/config", "confirm=2"),

@@ -84,10 +84,10 @@ def test_a_damaged_form_is_named(every_form: Path, tmp_path: Path, name: str) ->
 
 
 def test_what_is_no_result_is_refused(tmp_path: Path, checkpoint: Path, data: Path, result: Path) -> None:
-    assert f"'{tmp_path}' holds no result: it has no model/" in refused(tmp_path)
+    assert f"'{tmp_path}' is no result of a run: there is no model in it" in refused(tmp_path)
     copy = copy_of(result, tmp_path)
     (copy / "plan.json").unlink()
-    assert "plan.json' cannot be read" in refused(copy)
+    assert "there is no plan.json in it" in refused(copy)
     shutil.rmtree(copy / "model")
     (copy / "model").mkdir()
     assert "its form 'compact' does not load" in refused(copy)

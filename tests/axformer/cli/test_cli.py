@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from axformer.cli.display import closing_table, display_for, measured_by
 from axformer.cli.main import app
-from axformer.cli.options import knob_names
+from axformer.cli.options import beside, knob_names
 from axformer.config import KNOBS, PassConfig
 from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Phase, Trial, Verdict
@@ -58,6 +58,34 @@ def test_prune_writes_the_result_and_plain_lines_when_piped(tmp_path: Path, chec
     assert "held-out accuracy" in result.stdout
     config = json.loads((output / "report.json").read_text())["config"]
     assert (config["majority_fraction"], config["order"], config["max_length"]) == (0.4, "bottom-top-middle", 8)
+
+
+def test_without_an_output_the_result_lies_beside_the_checkpoint_and_quiet_says_the_answer_alone(
+    tmp_path: Path, checkpoint: Path, data: Path
+) -> None:
+    given = tmp_path / "given"
+    given.symlink_to(checkpoint)
+    for name in ("given-pruned", "given-pruned-2"):
+        result = invoke("prune", given, "--data", data, "--preset", "paper", "--quiet")
+        assert (result.exit_code, result.stderr) == (0, "")
+        lines = result.stdout.splitlines()
+        assert lines[-1] == f"In {tmp_path / name}/"
+        assert len(lines) <= 3
+        assert (tmp_path / name / "report.json").is_file()
+
+
+def test_the_directory_beside_a_checkpoint_has_a_name_that_is_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("runs/bert").mkdir(parents=True)
+    assert beside("runs/bert/") == Path("runs/bert-pruned")
+    assert beside("hf://org/bert@v1") == beside("HF://org/bert") == Path("bert-pruned")
+    for number in range(2, 5):
+        beside("runs/bert").mkdir()
+        assert beside("runs/bert") == Path(f"runs/bert-pruned-{number}")
+    monkeypatch.chdir("runs/bert")
+    assert beside(".") == tmp_path / "runs" / "bert-pruned-4"
 
 
 def test_prune_trains_what_is_left_where_it_is_told_to(tmp_path: Path, checkpoint: Path, data: Path) -> None:

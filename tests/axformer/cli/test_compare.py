@@ -58,4 +58,4 @@ def test_what_is_no_result_is_named(result: Path, tmp_path: Path) -> None:
     for directory, why in ((empty, "there is no report.json in it"), (broken, "it has no 'config'")):
         refused = invoke("compare", result, directory)
         assert (refused.exit_code, refused.stdout) == (2, "")
-        assert refused.stderr == f"error: '{directory}' is no result of a run: {why}\n"
+        assert f"error: '{directory}' is no result of a run: {why}" in refused.stderr

@@ -35,8 +35,10 @@ def classes(*names: str) -> SimpleNamespace:
 
 COLOURS, SIGNS, CODES = classes("red", "green", "blue"), classes("negative", "positive"), classes("01", "02", "03")
 STARS, TRUTHS, UNNAMED = classes(*"12345"), classes("False", "True"), classes("LABEL_0", "LABEL_1", "LABEL_2")
+DRINKS, CODED = classes("café", "thé"), classes("900000000000000001", "900000000000000002")
 TOPICS = classes("toxic", "threat", "insult", "hate")
 TAGS = classes("O", "B-PER", "I-PER")
+ENDS = classes("O", "B-PER", "I-PER", "E-PER", "S-PER")
 TAGGER = TokenClassification(tuple(TAGS.id2label.values()))
 
 
@@ -85,6 +87,17 @@ def tagged(*tags: Any) -> str:
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
+def chunks(form: str, content: str, expected: Any = None, *, model: SimpleNamespace = TAGS, **more: Any) -> Case:
+    """A case of a tagger of chunks."""
+    return Case(form, content, expected, model=model, task=TokenClassification.of(model), **more)
+
+
+def tags(form: str, words: str, given: str, expected: Any = None, refused: str = "") -> Case:
+    """A case of a tagger whose words and tags are in cells of CSV."""
+    content = f'tokens,tags\n"{words}","{given}"\n'
+    return Case(form, content, expected, refused, model=TAGS, task=TAGGER, file="data.csv")
+
+
 def chosen(*labels: Any) -> str:
     """Rows of a text and two choices."""
     return lines(*labels, choices=[["word1", "word2"]] * len(labels))
@@ -113,6 +126,11 @@ LABELS = (
     Case("-1", lines(0, -1), refused="kept secret", model=COLOURS),
     Case("a fraction", lines(0, 0.5), refused="0.5 is unknown", model=COLOURS),
     Case("nothing", lines(0, None), refused="fill it in, or leave the row out", model=COLOURS),
+    Case("accents apart, invisible characters", lines("cafe\u0301", "thé\u200b"), [0, 1], model=DRINKS, note="accents"),
+    Case("names of 18 digits, as numbers", lines(900000000000000002, 900000000000000001), [1, 0], model=CODED),
+    Case("numbers that a spreadsheet rounded", table("9.00E+17"), refused="has rounded it", model=CODED, file="data.csv"),
+    Case("18 digits that no class has", lines(900000000000000003), refused="is unknown", model=CODED),
+    Case("a list of one label, also in a cell of CSV", table("['red']", "['blue']"), [0, 2], model=COLOURS, file="data.csv"),
 )  # fmt: skip
 
 
@@ -122,6 +140,8 @@ def many(form: str, content: str, expected: Any = None, **more: Any) -> Case:
 
 
 _FOUR_COLUMNS, _OTHER_COLUMNS = "text,toxic,threat,insult,hate\nword1,0,1,0,1\n", "text,a,b,c,d\nword1,0,1,0,1\n"
+_SETS = "text,labels\na,\"('toxic',)\"\nb,{'hate'}\n"
+_ARRAYS = "text,labels\na,[0 1 0 1]\nb,[0. 0. 0. 0.]\n"
 
 LABEL_SETS = (
     many("a list of names", lines(["threat"], [], name="labels"), [[0, 1, 0, 0], [0] * 4]),
@@ -136,6 +156,18 @@ LABEL_SETS = (
         file="data.csv",
     ),
     many("a list in a cell of CSV", "text,labels\nword1,\"['toxic', 'hate']\"\n", [[1, 0, 0, 1]], file="data.csv"),
+    many(
+        "a tuple or a set in a cell",
+        "text,labels\na,\"('toxic',)\"\nb,{'hate'}\n",
+        [[1, 0, 0, 0], [0, 0, 0, 1]],
+        file="data.csv",
+    ),
+    many(
+        "an array of NumPy in a cell",
+        "text,labels\na,[0 1 0 1]\nb,[0. 0. 0. 0.]\n",
+        [[0, 1, 0, 1], [0] * 4],
+        file="data.csv",
+    ),
     many("a column for each class, called as the class", _FOUR_COLUMNS, [[0, 1, 0, 1]], file="data.csv"),
     many(
         "`--columns labels=hate+insult+threat+toxic`",
@@ -168,6 +200,20 @@ OTHERS = (
     Case("tags as names", tagged(["O", "B-PER"]), [[0, 1]], model=TAGS, task=TAGGER),
     Case("tags as indices, -100 for what counts for nothing", tagged([-100, 2]), [[-100, 2]], model=TAGS, task=TAGGER),
     Case("a sentence without words", tagged(["O", "O"], []), [[0, 0]], model=TAGS, task=TAGGER, note="1 rows have no word"),
+    tags("words and tags with spaces between", "word1 word2", "O B-PER", [[0, 1]]),
+    tags("tags with commas between", "word1 word2", "O, B-PER", [[0, 1]]),
+    tags("lists as Python writes them, in CSV", "['word1', 'word2']", "['O', 'B-PER']", [[0, 1]]),
+    tags("lists as NumPy writes them, in CSV", "['word1' 'word2']", "[0 1]", [[0, 1]]),
+    tags("what NumPy left out", "['word1' ... 'word2']", "[0 1 ... 2]", refused="NumPy has left out"),
+    tags("lists without quotation marks", "[word1, word2]", "[O, B-PER]", refused="not a list of texts"),
+    chunks("a word a row", "tokens,tags\nword1,O\nword2,O\n", refused="a CoNLL file", file="data.csv"),
+    chunks("CoNLL", "word1 NN O\nword2 NN B-PER\n\nword3 NN O\n", [[0, 1], [0]], file="data.conll"),
+    chunks("BILOU or BIOES for BIO", tagged(["B-PER", "L-PER"], ["O", "U-PER"]), [[1, 2], [0, 1]], note="are BILOU"),
+    chunks("BIO for BIOES", tagged(["B-PER", "I-PER"], ["O", "B-PER"]), [[1, 3], [0, 4]], model=ENDS, note="are BIO and"),
+    chunks("`PER-B` or `b_per` for `B-PER`", tagged(["b_per", "i_per"]), [[1, 2]], note="are written otherwise"),
+    chunks("bare names where none follow one another", tagged(["PER", "O"]), [[1, 0]], note="bare names"),
+    chunks("bare names that follow one another", tagged(["PER", "PER"]), refused="model's BIO, and only B says"),
+    chunks("I at the beginning, as in IOB1", tagged(["I-PER", "B-PER"], ["O", "I-PER"]), [[2, 1], [0, 2]], note="in IOB1"),
     Case("more tags than words", tagged(["O", "O", "O"]), refused="give each token one tag", model=TAGS, task=TAGGER),
     Case("choices, with the index of the right one", chosen(0, 1), [0, 1], task=MultipleChoice()),
     Case("choices, with its letter, as in RACE", chosen("A", "B"), [0, 1], task=MultipleChoice()),
@@ -209,10 +255,32 @@ NUMBERS = (
     Case("a number beyond 1, for a sigmoid", lines(0.25, 5), refused="not between 0 and 1", **DEGREE),
 )
 
+
+def whole(form: str, content: Any, expected: Any = None, refused: str = "") -> Case:
+    """A case of one JSON value."""
+    return Case(form, json.dumps(content), expected, refused, file="data.json")
+
+
+_ROW = {"text": "word1", "label": 0}
+_COLUMNS = {"text": ["word1", "word2"], "label": [0, 1]}
+_NUMBERED = {name: dict(enumerate(values)) for name, values in _COLUMNS.items()}
+_NESTED = json.dumps({"data": {"text": "word1"}, "notes": [{"label": 1}]}) + "\n"
 FILES = (
     Case("JSON Lines", lines(0, 1), [0, 1]),
     Case("one list of objects", _ONE_LIST, [0, 1], file="data.json"),
     Case('`{"data": [objects]}`', f'{{"data": {_ONE_LIST}}}', [0, 1], file="data.json"),
+    whole("columns as lists", _COLUMNS, [0, 1]),
+    whole("columns as pandas' `to_json` writes them", _NUMBERED, [0, 1]),
+    whole("the same, `orient=\"index\"`", {"0": _ROW, "1": _ROW}, [0, 0]),
+    whole("the same, `orient=\"split\"`", {"columns": ["text", "label"], "data": [["word1", 1]]}, [1]),
+    whole("an answer of the hub's rows API", {"rows": [{"row_idx": 0, "row": _ROW}]}, [0]),
+    whole("rows whose cells the hub has cut", {"rows": [{"row": _ROW, "truncated_cells": ["text"]}]}, refused="has cut"),
+    whole("several splits", {"train": [_ROW], "dev": [_ROW]}, refused="holds the splits train, dev"),
+    Case("`--columns text=data.text,label=notes.label`", _NESTED, [1], columns=Columns(text="data.text", label="notes.label")),
+    Case("objects that were not named", _NESTED, refused="--columns text=data.text"),
+    Case("a key twice", '{"text": "a", "label": 0, "label": 1}\n', refused="line 1 holds the key 'label' twice"),
+    Case("dicts as Python prints them", str(_ROW), refused="write it with json.dumps"),
+    Case("nothing to see", '{"text": " \\u200b", "label": 0}\n', refused="column 'text' is empty"),
     Case("an ending in capital letters", table("0", "1"), [0, 1], file="DATA.CSV"),
     Case("semicolons between the cells", table("0", "1", between=";"), [0, 1], file="data.csv"),
     Case("tabs between the cells", table("0", "1", between="\t"), [0, 1], file="data.tsv"),
@@ -251,7 +319,7 @@ def encoded_of(case: Case) -> Encoded:
 
 def labels_of(case: Case, encoded: Encoded) -> list[Any]:
     """The labels of each row; of tags those between the tokens that stand for the whole."""
-    return [label[1:-1] for label in encoded.labels] if case.task is TAGGER else list(encoded.labels)
+    return [label[1:-1] for label in encoded.labels] if encoded.per_token else list(encoded.labels)
 
 
 def outcome(case: Case) -> str:

@@ -48,8 +48,12 @@ CHOICES = {"text": "word1", "choices": ["word2", "word3"], "label": 0}
 @pytest.mark.parametrize(
     ("task", "record", "message"),
     [
-        (TAGGER, {"text": "a", "label": 0}, "has no column 'tokens', it has label, text; name the columns"),
-        (TAGGER, {"tokens": "word1", "tags": [0]}, "row 1: column 'tokens' holds 'word1', not a list of texts"),
+        (
+            TAGGER,
+            {"text": "a", "label": 0},
+            "has no column 'tokens', it has label, text; none of them holds a list of words",
+        ),
+        (TAGGER, {"tokens": 7, "tags": [0]}, "row 1: column 'tokens' holds 7, not a list of texts"),
         (TAGGER, {"tokens": ["word1"], "tags": ["B-Z"]}, r"row 1: tag 'B-Z' is unknown to the model; it knows 0 \(O\)"),
         (TAGGER, {"tokens": ["word1"], "tags": [5]}, "row 1: tag 5 is unknown to the model"),
         (TAGGER, {"tokens": ["word1", "word2"], "tags": [0]}, "row 1: it has 2 tokens and 1 tags"),
@@ -58,7 +62,7 @@ CHOICES = {"text": "word1", "choices": ["word2", "word3"], "label": 0}
         (TAGGER, {"tokens": ["word1"], "tags": [-100]}, "has no word with a tag in its 1 rows"),
         (TAGGER, {"tokens": ["word1", "word2"], "tags": ["O", 1]}, r"tags are neither all names nor all indices"),
         (QuestionAnswering(), {"text": "a", "label": 0}, "has no column 'context', it has label, text"),
-        (QuestionAnswering(), question(answers="word1"), "column 'answers' holds 'word1', not an object"),
+        (QuestionAnswering(), question(answers=7), "column 'answers' holds 7, not an object"),
         (
             QuestionAnswering(),
             answers(["word2"], [5]),
@@ -85,7 +89,7 @@ CHOICES = {"text": "word1", "choices": ["word2", "word3"], "label": 0}
         ),
         (MultiLabelClassification(), {"text": "a", "labels": [9]}, "row 1: label 9 is unknown to the model"),
         (Classification(), {"tokens": ["a"], "tags": [0]}, "has no column 'text', it has tags, tokens"),
-        (MaskedLanguageModelling(), {"text": ""}, "row 1: it has no token that could be masked"),
+        (MaskedLanguageModelling(), {"text": "\ufffd"}, "row 1: it has no token that could be masked"),
         (MaskedLanguageModelling(), {"label": 1}, "has no column 'text', it has label"),
     ],
 )

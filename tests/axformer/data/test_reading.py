@@ -5,13 +5,15 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from axformer.data.columns import Columns
 from axformer.data.reading import read_rows, rows_of
 from axformer.data.rows import Label
+from axformer.data.written import seen
 from axformer.errors import DataError
+from tests.loopback import Answer, Loopback
 
 ROWS = [{"text": 'a "quoted", text', "label": "good"}, {"text": "line\nbreak ü", "label": "bad"}]
 
@@ -21,7 +23,7 @@ def read_texts_and_labels(source: str) -> tuple[list[str], list[Label]]:
     return rows.texts("text"), rows.labels("label")
 
 
-texts = st.text(st.characters(codec="utf-8"), max_size=20) | st.just("a\u2028b\x85c")
+texts = st.text(st.characters(codec="utf-8"), max_size=20).filter(seen) | st.just("a\u2028b\x85c")
 records = st.lists(st.fixed_dictionaries({"text": texts, "label": st.integers(0, 3)}), min_size=1, max_size=5)
 
 
@@ -72,7 +74,7 @@ def test_columns_may_have_other_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("data.txt", "a", "has no known ending; use one of .jsonl, .ndjson, .json, .csv, .tsv, .tab, .parquet"),
+        ("data.bin", "a", "has no known ending; use one of .jsonl, .ndjson, .json, .csv, .tsv, .tab, .parquet"),
         ("data.jsonl", "", "has no rows"),
         ("data.jsonl", "\n\n", "has no rows"),
         ("data.csv", "", "has no rows"),
@@ -92,9 +94,21 @@ def test_columns_may_have_other_names(tmp_path: Path) -> None:
             '{"text": "a", "label": 0}\n{"label": 0}',
             "row 2: column 'text' is empty; fill it in, or leave the row out",
         ),
-        ("data.jsonl", '{"text": "a", "label": [0]}', r"row 1: column 'label' holds \[0\], not a label"),
+        ("data.jsonl", '{"text": "a", "label": [0, 1]}', r"row 1: column 'label' holds \[0, 1\], not a label"),
         ("data.parquet", "no parquet", "cannot be read"),
-        ("data.jsonl.gz", "no gzip", "cannot be read"),
+        ("data.jsonl.gz", gzip.compress(b'{"text": "a", "label": 0}')[:-12], "cannot be read: Compressed file ended"),
+        ("data.jsonl", b"BZh9", "is packed with bzip2; unpack it, or pack it with gzip"),
+        ("data.csv.bz2", b"BZh9", "is packed with bzip2; unpack it, or pack it with gzip"),
+        ("data.csv", b"\xfd7zXZ\x00", "is packed with xz; unpack it"),
+        ("data.jsonl.zst", b"\x28\xb5\x2f\xfd", "is packed with Zstandard; unpack it"),
+        ("data.csv", b"PK\x03\x04", "is a ZIP archive or a spreadsheet; give one file of the archive, or save it as"),
+        ("data.xlsx", b"PK\x03\x04", 'is a spreadsheet; save it as "CSV UTF-8"'),
+        ("data.csv", b"\xd0\xcf\x11\xe0", 'is a spreadsheet; save it as "CSV UTF-8"'),
+        ("data.csv", b"PAR1", r"is a Parquet file under another name; let its name end in \.parquet"),
+        ("data.csv", "version https://git-lfs.github.com/spec/v1\noid", "bring the file with git lfs pull"),
+        ("data.jsonl", "\ufeff\n<!DOCTYPE html><html>", "is a page of HTML; check the address: it may ask to sign in"),
+        ("data.csv", "<HTML lang=en>", "is a page of HTML"),
+        ("data.csv.gz", gzip.compress(b"<html>"), "is a page of HTML"),
         ("data.csv", "text,label\na,1,2\n", "line 2 has 3 cells and the first line names 2, with a comma"),
     ],
 )
@@ -102,6 +116,29 @@ def test_a_bad_file_is_refused_with_the_place(tmp_path: Path, name: str, content
     source = write(tmp_path / name, content)
     with pytest.raises(DataError, match=message):
         read_texts_and_labels(source)
+
+
+@pytest.mark.parametrize("name", ["data.jsonl", "data.jsonl.gz", "DATA.JSON.GZ", "d?ta #1.jsonl"])
+@pytest.mark.parametrize("times", [0, 1, 2])
+@given(records)
+@settings(max_examples=5)
+def test_whether_a_file_is_packed_its_first_bytes_say(
+    tmp_path_factory: pytest.TempPathFactory, name: str, times: int, records: list[dict[str, object]]
+) -> None:
+    content = json_lines(records).encode()
+    for _ in range(times):
+        content = gzip.compress(content)
+    rows = read_rows(write(tmp_path_factory.mktemp("rows") / name, content))
+    assert rows.texts("text") == [record["text"] for record in records]
+
+
+@pytest.mark.parametrize("headers", [{}, {"Content-Encoding": "gzip"}])
+def test_an_address_may_be_given_the_name_that_it_lacks(headers: dict[str, str]) -> None:
+    content = gzip.compress(json_lines([dict(row) for row in ROWS]).encode())
+    with Loopback(lambda *_: Answer(200, headers, content)) as server:
+        with pytest.raises(DataError, match=r"or write the name behind the address: \.\.\.#dev\.jsonl"):
+            read_rows(f"{server.url}/download?id=5")
+        assert len(read_rows(f"{server.url}/download?id=5#dev.jsonl")) == len(ROWS)
 
 
 def test_a_missing_file_is_named() -> None:

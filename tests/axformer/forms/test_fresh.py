@@ -13,9 +13,9 @@ from axformer.forms import interpreter
 from axformer.forms.fresh import FreshPython, program_of
 from axformer.forms.interpreter import FreshInterpreter
 from axformer.forms.kinds import BASE, COMPACT, KINDS, ONNX, ZEROED
-from axformer.forms.selfcheck import check_inputs
 from axformer.intake.checkpoint import load_checkpoint
 from axformer.intake.dataset import prepare
+from axformer.intake.rebuilt import check_inputs
 from tests.forked import ForkedInterpreter, forked_interpreter, start
 
 FORMS = [BASE.name, COMPACT, pytest.param(ONNX, marks=pytest.mark.slow)]

@@ -1,7 +1,9 @@
 """The forms of a finished model: all that were asked for and can be made, checked, and nothing of those that cannot."""
 
+import html
 import json
 import re
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,16 @@ from tests.family_cases import Case, checkpoint_of, data_of, some_plan
 from tests.tiny_models import save_tiny_checkpoint, tiny_config
 
 BERT = Case("bert", "classification")
+KNOBS = (
+    "--preset",
+    "paper",
+    "--set",
+    "accept_poor_model=true",
+    "--set",
+    "max_length=10",
+    "--set",
+    "attention_top_k=null",
+)
 
 
 def soft(plan: Plan) -> Plan:
@@ -69,6 +81,71 @@ def test_a_compact_form_that_computes_something_else_ends_it(tmp_path: Path, mon
     monkeypatch.setitem(make._WRITERS, "compact", lambda _, result: make._write_compact(other, result))  # type: ignore[index]
     with pytest.raises(ArtifactError, match=r"form 'compact': its logits differ by"):
         make_forms(finished(BERT, soft(some_plan(1))), ["compact"], tmp_path)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 50.0, 1e6])
+def test_forms_are_made_whatever_the_size_of_the_outputs(tmp_path: Path, scale: float) -> None:
+    """A head that gives prices or milliseconds; a form with other weights is found at every scale."""
+    case, plan = Case("bert", "regression"), soft(some_plan(1))
+    model = deepcopy(checkpoint_of(case).model)
+    with torch.no_grad():
+        for parameter in model.classifier.parameters():
+            parameter.mul_(scale)
+    checkpoint = replace(checkpoint_of(case), model=model)
+    scaled = Finished(checkpoint, plan, compact(model, checkpoint.architecture, plan), data_of(case).samples)
+    forms = make_forms(scaled, ["compact", "onnx"], tmp_path / "result")
+    assert [isinstance(form, Form) for form in forms] == [True] * 2, forms
+    wrong = replace(scaled, model=compact(model, checkpoint.architecture, soft(some_plan(2))))
+    with pytest.raises(ArtifactError, match="form 'compact': its logits differ by"):
+        _with_writer("compact", lambda _, result: make._write_compact(wrong, result), scaled, tmp_path / "wrong")
+
+
+def _with_writer(name: str, write: Any, finished: Finished, result: Path) -> list[Form | NotMade]:
+    """Make the compact form and perhaps others, one of which writes something else."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setitem(make._WRITERS, name, write)  # type: ignore[arg-type]
+        return make_forms(finished, {"compact", name}, result)
+
+
+def test_a_compact_form_that_fails_leaves_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = finished(BERT, soft(some_plan(2)))
+    monkeypatch.setitem(make._WRITERS, "compact", lambda _, result: make._write_compact(other, result))  # type: ignore[index]
+    small, graph = make_forms(finished(BERT, soft(some_plan(1))), ["compact", "onnx"], tmp_path)
+    assert isinstance(small, NotMade)
+    assert small.failed
+    assert re.match(r"form 'compact': its logits differ by \d.* \(allowed: \d", small.reason)
+    assert isinstance(graph, Form)
+    assert [path.name for path in tmp_path.iterdir()] == ["onnx"]
+
+
+def test_a_graph_that_fails_is_not_rounded_either(tmp_path: Path) -> None:
+    other = finished(BERT, soft(some_plan(2)))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setitem(make._WRITERS, "onnx", lambda _, result: make._write_onnx(other, result))  # type: ignore[arg-type]
+        forms = make_forms(finished(BERT, soft(some_plan(1))), ["compact", "onnx", "onnx_int8"], tmp_path)
+    assert [(form.name, isinstance(form, NotMade) and form.failed) for form in forms] == [
+        ("compact", False),
+        ("onnx", True),
+        ("onnx_int8", True),
+    ]
+    assert not (tmp_path / "onnx_int8").exists()
+
+
+def test_a_result_without_its_compact_form_says_so_everywhere(
+    tmp_path: Path, checkpoint: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = finished(BERT, soft(some_plan(2)))
+    monkeypatch.setitem(make._WRITERS, "compact", lambda _, result: make._write_compact(other, result))  # type: ignore[index]
+    done = run("prune", checkpoint, "--data", data, "--output", tmp_path / "out", "--forms", "compact,onnx", *KNOBS)
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    forms = {form["name"]: form for form in report["forms"]}
+    assert (forms["compact"]["made"], forms["compact"]["failed"]) == (False, True)
+    assert forms["onnx"]["made"]
+    assert report["pruned"]["bytes"] == forms["onnx"]["bytes"]
+    assert not (tmp_path / "out" / "model").exists()
+    reason = forms["compact"]["reason"]
+    assert f"not published: {reason}" in done.output
+    assert reason in html.unescape((tmp_path / "out" / "README.md").read_text())
 
 
 def test_what_was_trained_after_its_pass_has_no_zeroed_form(tmp_path: Path) -> None:
@@ -135,7 +212,7 @@ def test_a_result_is_exported_without_its_checkpoint(tmp_path: Path, result: Pat
     for arguments, reason in (
         (("export", result, "--forms", "zeroed"), "axformer apply makes all"),
         (("export", result, "--forms", "tiny"), "'tiny' is not a form; there are stock, compact, zeroed"),
-        (("export", tmp_path / "nowhere"), "cannot be read"),
+        (("export", tmp_path / "nowhere"), "nowhere' does not exist; give the directory that axformer prune wrote"),
     ):
         refused = run(*arguments, "--data", data, "--output", tmp_path / "none")
         assert (refused.exit_code, reason in refused.stderr) == (2, True), refused.stderr

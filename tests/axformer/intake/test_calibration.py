@@ -1,5 +1,6 @@
 """Data that calibrates: read as the task reads its inputs, whatever stands where answers are, and told where it is unlike."""
 
+import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -54,7 +55,7 @@ def test_rows_without_labels_are_what_rows_with_them_are(case: Case) -> None:
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_rows_are_drawn_by_the_seed_in_the_order_of_the_file(case: Case) -> None:
     deciding, checkpoint = data_of(case), checkpoint_of(case)
-    rows = rows_of(unlabelled(case) * 3)
+    rows = rows_of(unlabelled(case))
     sets = [
         prepare_calibration(
             deciding, rows, checkpoint, CONFIG.model_copy(update={"calibrate_rows": count, "seed": seed})
@@ -67,8 +68,11 @@ def test_rows_are_drawn_by_the_seed_in_the_order_of_the_file(case: Case) -> None
     assert features[3] == features[4]
     places = iter(features[3])
     assert all(row in places for row in features[0]), "in the order of the file"
-    assert f"5 of its {len(rows)} rows are used" in sets[0].samples.encoded.notes[-1]
+    assert f"weights are fitted to 5 of its {len(rows)} rows, drawn at random" in sets[0].samples.encoded.notes[-1]
     assert not sets[3].samples.encoded.notes
+    copies = prepare_calibration(deciding, rows_of(unlabelled(case) * 3), checkpoint, CONFIG).samples.encoded
+    assert copies.features == sets[3].samples.encoded.features
+    assert f"{len(rows)} of its {3 * len(rows)} rows, each input once" in copies.notes[-1]
 
 
 def test_many_rows_calibrate_as_far_as_they_add_something() -> None:
@@ -77,13 +81,14 @@ def test_many_rows_calibrate_as_far_as_they_add_something() -> None:
     neurons = checkpoint.dimensions.intermediate_size
 
     def used(text: str) -> tuple[int, int]:
-        rows = rows_of([{"text": text}] * 1200)
+        ways = itertools.product(("word1", "word2", "word3"), repeat=7)
+        rows = rows_of([{"text": f"{text} {' '.join(words)}"} for words in itertools.islice(ways, 1200)])
         samples = prepare_calibration(deciding, rows, checkpoint, CONFIG).samples
         return len(samples), int(samples.lengths.sum())
 
-    rows, tokens = used("good film")
+    rows, tokens = used("word1 word2")
     assert rows == 1200 or tokens >= 20 * neurons
-    assert used("good film " * 5)[0] == 1000, "at least so many rows"
+    assert used("word1 word2 " * 5)[0] == 1000, "at least so many rows"
 
 
 @pytest.mark.parametrize("task", ["classification", "token_classification"])
@@ -170,7 +175,7 @@ def test_a_run_tells_of_its_calibration_data_and_on_how_much_it_fitted(
     tmp_path: Path, checkpoint: Path, data: Path
 ) -> None:
     rows = without_columns(tiny_rows(30, seed=5), "label")
-    rows[:10] = [{"text": f"unheard of {index}"} for index in range(10)]
+    rows[:10] = [{"text": f"unheard of word{index}"} for index in range(10)]
     calibrate = DataSource(str(write_rows(tmp_path / "calibrate.jsonl", rows)), Columns(label="stars"))
     run = open_run(checkpoint, DataSource(str(data)), config=make_config("paper", COMPRESS), calibrate=calibrate)
     note, on_fit = run.notes

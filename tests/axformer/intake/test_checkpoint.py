@@ -62,6 +62,27 @@ BREAKS: list[tuple[Callable[[Path], object], str]] = [
 ]
 
 
+def test_what_is_no_directory_is_told_with_what_to_write(tmp_path: Path, checkpoint: Path) -> None:
+    (tmp_path / "link").symlink_to("gone")
+    (tmp_path / "model.tar.gz").write_bytes(b"")
+    for text, message in {
+        "org/name": "is not a directory; give a directory, or hf://org/name",
+        "nowhere": "is not a directory; give a directory, or hf://organisation/name",
+        "https://huggingface.co/org/name/tree/v1": "write hf://org/name@v1",
+        "hf://org/name/model.safetensors": "write hf://org/name",
+        "hf:org/name": "write hf://org/name",
+        f"file://{checkpoint}": "give it as a path, without file://",
+        "s3://bucket/model": "is not a directory; give a directory, or hf://organisation/name",
+        str(checkpoint / "config.json"): f"is a file; give the directory that it lies in, {checkpoint}",
+        str(tmp_path / "model.tar.gz"): "is a file; unpack it and give its directory",
+        str(tmp_path / "link"): "is a link to gone, which is gone",
+    }.items():
+        with pytest.raises(CheckpointError) as caught:
+            load_checkpoint(text)
+        assert f"checkpoint '{text}' " in str(caught.value)
+        assert message in str(caught.value)
+
+
 @pytest.mark.parametrize(("damage", "message"), BREAKS)
 def test_a_bad_checkpoint_is_refused_with_the_reason(
     tmp_path: Path, checkpoint: Path, damage: Callable[[Path], object], message: str

@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 
 from axformer.config import PassConfig, RunConfig, make_config
 from axformer.config.layers import LayersConfig, Schedule
+from axformer.data.encoding import without_labels
 from axformer.errors import CheckpointError
-from axformer.intake.footprint import PROCESS_BYTES, RunWork, Sizes, at_ease, least
-from axformer.intake.sizes import read_sizes
+from axformer.intake.dataset import _drawn
+from axformer.intake.footprint import PROCESS_BYTES, DataSizes, RunWork, Sizes, at_ease, largest_part, least
+from axformer.intake.sizes import read_data_sizes, read_sizes
 from axformer.plan.elements import Dimensions
 from axformer.wire.finetuning import FinetuneSettings
 from tests.tiny_models import save_tiny_checkpoint, tiny_config, tiny_model, tiny_rows, write_rows
@@ -43,16 +45,17 @@ KNOBS = st.sampled_from(
 )
 
 
-@given(sizes=SIZES, data=BYTES, knobs=KNOBS, on_gpu=st.booleans(), more=st.integers(0, 10**9))
+@given(sizes=SIZES, size=BYTES, knobs=KNOBS, on_gpu=st.booleans(), more=st.integers(0, 10**9))
 def test_more_of_anything_never_needs_less(
-    sizes: Sizes, data: int, knobs: dict[str, object], on_gpu: bool, more: int
+    sizes: Sizes, size: int, knobs: dict[str, object], on_gpu: bool, more: int
 ) -> None:
-    work = RunWork(make_config("paper", knobs))
+    work, data = RunWork(make_config("paper", knobs)), DataSizes({"validation": size}, size // 5)
     need = least(sizes, data, work, 512, on_gpu=on_gpu)
     larger = [
         least(replace(sizes, parameters=sizes.parameters + more), data, work, 512, on_gpu=on_gpu),
         least(replace(sizes, outputs_per_token=sizes.outputs_per_token + more), data, work, 512, on_gpu=on_gpu),
-        least(sizes, data + more, work, 512, on_gpu=on_gpu),
+        least(sizes, replace(data, bytes={**data.bytes, "test": more}), work, 512, on_gpu=on_gpu),
+        least(sizes, replace(data, fitted_tokens=data.fitted_tokens + more), work, 512, on_gpu=on_gpu),
         least(sizes, data, work, 512 + more, on_gpu=on_gpu),
         least(sizes, data, replace(work, training=FinetuneSettings()), 512, on_gpu=on_gpu),
         least(sizes, data, replace(work, takes_gradients=True), 512, on_gpu=on_gpu),
@@ -66,7 +69,8 @@ def test_more_of_anything_never_needs_less(
 def test_the_cache_is_no_larger_than_its_budget() -> None:
     sizes = Sizes(1000, 500, Dimensions(12, 12, 768, 3072), 0)
     budgets = [
-        at_ease(sizes, 10**9, RunWork(PassConfig(cache_budget=budget)), 512, on_gpu=False) for budget in (0, 10**6)
+        at_ease(sizes, DataSizes({"validation": 10**9}, 0), RunWork(PassConfig(cache_budget=budget)), 512, on_gpu=False)
+        for budget in (0, 10**6)
     ]
     assert budgets[1].host_bytes - budgets[0].host_bytes == 10**6
 
@@ -76,7 +80,7 @@ def test_a_training_needs_gradients_and_moments_of_what_it_trains() -> None:
 
     def needed(config: RunConfig = PassConfig(), *, has_new_head: bool = False, **settings: object) -> int:  # noqa: B008
         work = RunWork(config, FinetuneSettings.model_validate(settings), has_new_head=has_new_head)
-        return least(sizes, 0, work, 512, on_gpu=False).host_bytes - PROCESS_BYTES
+        return least(sizes, DataSizes({}, 0), work, 512, on_gpu=False).host_bytes - PROCESS_BYTES
 
     half, gradual = LayersConfig(drop=6), LayersConfig(drop=6, schedule=Schedule.GRADUAL)
     assert needed() == 4 * (2 * 2_000_000_000 + 3 * 2_000_000_000)
@@ -101,6 +105,66 @@ def test_damaged_weights_are_refused_before_they_are_loaded(tmp_path: Path) -> N
     (tmp_path / "model.safetensors").write_bytes(b"\xff" * 100)
     with pytest.raises(CheckpointError, match="copy it again"):
         read_sizes(tmp_path)
+
+
+BERT = Sizes(109_483_778, 85_054_464, Dimensions(12, 12, 768, 3072), 0)
+
+
+def rows_of_words(path: Path, size: int, words: int) -> list[int]:
+    """Write a file of about so many bytes, and return the tokens of each row."""
+    line = json.dumps({"text": " ".join(["word"] * words), "label": 0}) + "\n"
+    count = max(1, size // len(line))
+    with path.open("w") as file:
+        for start in range(0, count, 1000):
+            file.write(line * min(1000, count - start))
+    return [words + 2] * count
+
+
+@pytest.mark.parametrize("size", [1_000, 30_000, 1_000_000, 100_000_000])
+@pytest.mark.parametrize("words", [8, 60, 400])
+@pytest.mark.parametrize("part", ["validation", "calibrate"])
+def test_what_is_fitted_is_estimated_as_it_is_drawn(tmp_path: Path, size: int, words: int, part: str) -> None:
+    config = make_config("smallest", {"confirm": 0.4})
+    lengths = rows_of_words(tmp_path / "data.jsonl", size, words)
+    files = {"validation": tmp_path / "data.jsonl", part: tmp_path / "data.jsonl"}
+    if part == "validation":
+        lengths = lengths[: len(lengths) - int(0.4 * len(lengths))]
+    ids = [range(place, place + length) for place, length in enumerate(lengths)]
+    drawn = sum(lengths[row] for row in _drawn(without_labels({"input_ids": ids}), 3072, config))
+    estimate = read_data_sizes(files, config, 3072).fitted_tokens
+    assert drawn / 2 <= estimate <= 2 * drawn + 512
+
+
+def test_rows_that_are_not_fitted_take_no_more_than_their_texts(tmp_path: Path) -> None:
+    """A compression of BERT-base on 1,000 rows, with 23 MB more of any kind."""
+    config, work = make_config("smallest"), RunWork(make_config("smallest"))
+    rows_of_words(tmp_path / "validation", 64_000, 8)
+    rows_of_words(tmp_path / "more", 23_000_000, 8)
+
+    def needed(*more: str) -> tuple[float, str]:
+        files = {"validation": tmp_path / "validation", **dict.fromkeys(more, tmp_path / "more")}
+        data = read_data_sizes(files, config, 3072)
+        need = least(BERT, data, work, 1024, on_gpu=False)
+        return need.host_bytes / 1e9, largest_part(BERT, data, work, 1024, on_gpu=False)
+
+    alone, _ = needed()
+    assert alone < 2.5
+    for part in ("test", "train", "calibrate"):
+        assert needed(part)[0] < alone + 1.0
+    many = replace(read_data_sizes({"validation": tmp_path / "more"}, config, 3072), bytes={"test": 10**10})
+    assert largest_part(BERT, many, work, 1024, on_gpu=False) == "test"
+    assert largest_part(BERT, DataSizes({"calibrate": 1}, 10**8), work, 1024, on_gpu=False) == "calibrate"
+    assert needed()[1] == "checkpoint"
+
+
+def test_a_list_on_one_line_has_as_many_rows_as_objects(tmp_path: Path) -> None:
+    config, rows = make_config("smallest", {"confirm": 0.0, "within_points": None}), tiny_rows(3000)
+    (tmp_path / "lines").write_text("\n".join(map(json.dumps, rows)))
+    (tmp_path / "list").write_text(json.dumps(rows))
+    lines, listed = (
+        read_data_sizes({"validation": tmp_path / name}, config, 8).fitted_tokens for name in ("lines", "list")
+    )
+    assert listed == pytest.approx(lines, rel=0.1)
 
 
 PASSES = """
@@ -169,6 +233,6 @@ def measured(home: Path) -> dict[str, int]:
 @pytest.mark.parametrize("name", MODELS)
 def test_the_least_is_close_to_what_a_pass_takes(name: str, home: Path, measured: dict[str, int]) -> None:
     work, data = RunWork(make_config("paper", FEW_TRIALS)), (home / "rows.jsonl").stat().st_size
-    need = least(read_sizes(home / name), data, work, 512, on_gpu=False)
+    need = least(read_sizes(home / name), DataSizes({"validation": data}, 0), work, 512, on_gpu=False)
     estimate = need.host_bytes - PROCESS_BYTES
     assert estimate <= measured[name] <= 2.5 * estimate + SLACK_BYTES, (estimate / 1e6, measured[name] / 1e6)

@@ -105,6 +105,26 @@ def also(name: str) -> Callable[[dict[str, torch.Tensor]], dict[str, torch.Tenso
     return lambda tensors: tensors | {name: torch.zeros(4)}
 
 
+def change(directory: Path, **keys: object) -> None:
+    path = directory / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | keys))
+
+
+def dangling(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("../blobs/0")
+
+
+def cache(directory: Path) -> None:
+    """Make of a checkpoint the directory that the hub's own library keeps it in."""
+    (directory / "snapshots" / "old").mkdir(parents=True)
+    (directory / "snapshots" / "abc").mkdir()
+    (directory / "refs").mkdir()
+    (directory / "refs" / "main").write_text("abc\n")
+    for path in [path for path in directory.iterdir() if path.is_file()]:
+        path.rename(directory / "snapshots" / "abc" / path.name)
+
+
 CASES: dict[str, tuple[Change, str]] = {
     "LoRA": (adapter("LORA", config=False), r"has no config\.json; it holds an adapter .* merge it \(merge_and"),
     "LoRA beside a configuration": (
@@ -173,8 +193,53 @@ CASES: dict[str, tuple[Change, str]] = {
         r"has no supported head \(architectures: BertModel\); fine-tune it as one of BertForSequence",
     ),
     "another name": (
-        lambda directory: (directory / FILE).rename(directory / "bert.safetensors"),
-        "has neither model.safetensors nor",
+        lambda directory: (directory / FILE).rename(directory / "model.fp16.safetensors"),
+        r"nor model.safetensors.index.json; rename model\.fp16\.safetensors to model\.safetensors$",
+    ),
+    "two other names": (
+        instead("a.safetensors", "model.fp16.safetensors", "consolidated.safetensors", "pytorch_model.bin"),
+        r"rename a\.safetensors or model\.fp16\.safetensors to model\.safetensors$",
+    ),
+    "an index of another name": (
+        instead("model.safetensors.index.fp16.json", "model.fp16-00001-of-00001.safetensors"),
+        r"rename model\.safetensors\.index\.fp16\.json to model\.safetensors\.index\.json$",
+    ),
+    "shards without an index": (
+        instead("model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"),
+        r"its shards lack their index: copy model\.safetensors\.index\.json too, or make one file of them",
+    ),
+    "some shards": (
+        instead("model-00001-of-00003.safetensors", "model-00003-of-00003.safetensors"),
+        r"2 of 3 shards and no index are there; copy the others",
+    ),
+    "a pointer": (
+        lambda directory: (directory / FILE).write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\n"),
+        r"model\.safetensors is a pointer of git-lfs .*git lfs pull",
+    ),
+    "a page": (
+        lambda directory: (directory / "config.json").write_text("<!DOCTYPE html><html>401</html>"),
+        r"config\.json is a page of HTML; check the address",
+    ),
+    "a link": (
+        lambda directory: dangling(directory / "tokenizer.json"),
+        r"tokenizer\.json is a link to \.\./blobs/0, which is gone; copy the files with what they lead to",
+    ),
+    "the model of a result": (
+        lambda directory: change(directory, model_type="axformer-bert"),
+        r"is a part of a result; give that, .*, where one is taken, and elsewhere the checkpoint that the run began with",
+    ),
+    "an ONNX form": (
+        lambda directory: [instead("model.onnx")(directory), change(directory, model_type=None)],
+        r"config\.json names no model_type; ONNX models are not read; give the model that was exported",
+    ),
+    "a result": (
+        lambda directory: [moved("model")(directory), (directory / "plan.json").write_text("{}")],
+        r"it is the result of a run; give the checkpoint that the run began with",
+    ),
+    "a cache": (cache, r"it is a directory of the hub's cache: give .*/snapshots/abc$"),
+    "a cache without a branch": (
+        lambda directory: [cache(directory), shutil.rmtree(directory / "refs")],
+        r"it is a directory of the hub's cache: give .*/snapshots/\w+$",
     ),
     "no weights": (instead(), "has neither model.safetensors nor .*save the model again with save_pretrained"),
     "nothing": (

@@ -82,6 +82,52 @@ def test_other_objects_are_no_models(make: Callable[[], Any], words: str) -> Non
     assert isinstance(caught.value, TypeError)
 
 
+@pytest.mark.parametrize(
+    "switches",
+    [
+        {"chunk_size_feed_forward": 4},
+        {"output_hidden_states": True, "output_attentions": True},
+        {"return_dict": False},
+        {"use_cache": False, "torchscript": True},
+    ],
+)
+def test_switches_that_change_no_output_are_off_in_a_pass(switches: dict[str, Any]) -> None:
+    config = tiny_config(layers=1)
+    for name, value in switches.items():
+        setattr(config, name, value)
+    config._attn_implementation = "eager"
+    model = type(MODEL)(config).eval()
+    expected = axformer.prune(plain_twin(model), tiny_tokenizer(), tiny_rows(21), CONFIG)
+    found = axformer.prune(model, tiny_tokenizer(), tiny_rows(21), CONFIG)
+    assert found.trace[0].loss == pytest.approx(expected.trace[0].loss)
+    assert {name: getattr(model.config, name) for name in switches} == switches, "the user's own stays as it is"
+
+
+def plain_twin(model: Any) -> Any:
+    twin = type(MODEL)(tiny_config(layers=1)).eval()
+    twin.load_state_dict(model.state_dict())
+    return twin
+
+
+def test_overflow_in_its_own_format_is_seen_before_the_pass() -> None:
+    for dtype, scale, overflows in (
+        (torch.float16, 1e4, True),
+        (torch.bfloat16, 1e4, False),
+        (torch.float16, 1, False),
+    ):
+        model = tiny_model(tiny_config(layers=1))
+        with torch.no_grad():
+            model.bert.encoder.layer[0].intermediate.dense.weight *= scale
+        model = model.to(dtype)
+        if overflows:
+            with pytest.raises(
+                CheckpointError, match=r"not numbers where it computes in float16; save the checkpoint in"
+            ):
+                axformer.prune(model, tiny_tokenizer(), tiny_rows(20), CONFIG)
+        else:
+            axformer.prune(model, tiny_tokenizer(), tiny_rows(20), CONFIG)
+
+
 def test_a_backbone_without_a_head_is_refused() -> None:
     with pytest.raises(CheckpointError, match="a BertModel has no supported head"):
         from_memory(BertModel(tiny_config()), tiny_tokenizer())

@@ -64,7 +64,10 @@ def test_parts_that_are_too_small_are_refused() -> None:
 
 def test_a_part_of_one_class_may_confirm_and_not_decide() -> None:
     config = make_config("paper", {"confirm": 0.25})
-    mixed, rare = ([{"text": "word1", "label": label} for label in labels] for labels in ((0, 0, 1, 1), (0, 0, 0, 1)))
+    mixed, rare = (
+        [{"text": f"word{place}", "label": label} for place, label in enumerate(labels)]
+        for labels in ((0, 0, 1, 1), (0, 0, 0, 1))
+    )
     deciding, confirming = split_off(prepare(rows_of(mixed), CHECKPOINT, config), CHECKPOINT, config)
     assert confirming is not None
     assert (len(deciding.rows), len(confirming.rows)) == (3, 1)

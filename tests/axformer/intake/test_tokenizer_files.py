@@ -2,9 +2,10 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tokenizers import Tokenizer, models, pre_tokenizers
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast
 
 from axformer.errors import CheckpointError
@@ -46,6 +47,66 @@ def test_the_table_is_what_counts(tmp_path: Path, name: str | None) -> None:
     """Of classes that are not known, and of those that would make another tokenizer of it."""
     directory = named(save_tiny_checkpoint(tmp_path), name)
     assert ids(directory) == [tiny_tokenizer()(text)["input_ids"] for text in TEXTS]
+
+
+CHANGES: dict[str, Any] = {
+    "no end": lambda table: setattr(
+        table,
+        "post_processor",
+        processors.TemplateProcessing(single="[CLS] $A", pair="[CLS] $A [SEP] $B", special_tokens=ENDS),
+    ),
+    "no template": lambda table: setattr(table, "post_processor", processors.Sequence([])),
+    "another word": lambda table: setattr(table, "normalizer", normalizers.Replace("word3", "word4")),
+    "cased": lambda table: setattr(table, "normalizer", normalizers.NFC()),
+    "accents": lambda table: setattr(table, "normalizer", normalizers.BertNormalizer(strip_accents=False)),
+    "whole words": lambda table: setattr(table, "pre_tokenizer", pre_tokenizers.WhitespaceSplit()),
+    "nothing": lambda table: None,
+}
+ENDS = [("[CLS]", 2), ("[SEP]", 3)]
+SAME = ("nothing", "accents")
+"""Changes that no token of the vocabulary shows."""
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize(
+    "name", ["BertTokenizer", "BertTokenizerFast", "ElectraTokenizerFast", "TokenizersBackend", None]
+)
+def test_the_file_counts_where_its_class_is_of_another_mind(tmp_path: Path, change: str, name: str | None) -> None:
+    """In the pass, in the files of its results, and with a note of it."""
+    directory = named(save_tiny_checkpoint(tmp_path), name)
+    table = Tokenizer.from_file(str(directory / TABLE))
+    CHANGES[change](table)
+    table.save(str(directory / TABLE))
+    loaded = load_checkpoint(directory)
+    texts = [*TEXTS, "WORD3 wörd4, word5word6", " ".join(WORDS)]
+    expected = [table.encode(text).ids for text in texts]
+    assert [loaded.tokenizer(text)["input_ids"] for text in texts] == expected
+    pairs = [table.encode(text, "word7").ids for text in texts]
+    assert [loaded.tokenizer(text, "word7")["input_ids"] for text in texts] == pairs
+    alone = Tokenizer.from_str(loaded.companions.files[TABLE].decode())
+    assert [alone.encode(text).ids for text in texts] == expected
+    assert bool(loaded.notes) == (change not in SAME and name != "TokenizersBackend")
+    assert all("reads texts otherwise than its tokenizer.json; the file counts" in note for note in loaded.notes)
+
+
+@pytest.mark.parametrize(("key", "text"), [("do_lower_case", "WORD1"), ("strip_accents", "wórd1")])
+@pytest.mark.parametrize("value", [True, False])
+def test_what_the_settings_say_to_such_a_class_is_in_the_file_of_the_result(
+    tmp_path: Path, key: str, text: str, value: bool
+) -> None:
+    directory = save_tiny_checkpoint(tmp_path)
+    table = Tokenizer.from_file(str(directory / TABLE))
+    table.normalizer = normalizers.BertNormalizer(lowercase=not value, strip_accents=not value)
+    table.save(str(directory / TABLE))
+    path = directory / CONFIG
+    told = {"do_lower_case": not value, "strip_accents": not value, key: value, "tokenizer_class": "BertTokenizer"}
+    path.write_text(json.dumps(json.loads(path.read_text()) | told))
+    loaded = load_checkpoint(directory)
+    found = loaded.tokenizer(text)["input_ids"]
+    assert (1 not in found) == value, "whether the word is known"
+    assert Tokenizer.from_str(loaded.companions.files[TABLE].decode()).encode(text).ids == found
+    (note,) = loaded.notes
+    assert "the settings of the second count" in note
 
 
 def test_a_class_in_the_models_configuration_counts_where_the_tokenizer_names_none(tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ def test_every_budget_is_kept_and_each_model_is_what_its_trial_says(case: Case) 
 @pytest.mark.parametrize(("wanted", "is_reached"), [(3, True), (40, False)])
 def test_a_speed_is_reached_beside_a_vocabulary_if_it_can_be(wanted: int, is_reached: bool) -> None:
     checkpoint = checkpoint_of(Case("gpt2", "causal_lm"))
-    _, config = config_for(parse_goal(f"speedup={wanted}"), {"max_length": 24, "repair": "none"})
+    _, config = config_for(parse_goal(f"operations={wanted}"), {"max_length": 24, "repair": "none"})
     data = prepare(data_of(Case("gpt2", "causal_lm")).rows, checkpoint, config)
     run, resumed = (PruningRun(checkpoint, data, None, config) for _ in range(2))
     trials, targets = list(run.trials()), run.decisions.targets

@@ -58,6 +58,31 @@ def test_budgets_are_shares_of_the_milliseconds_that_the_base_trial_holds() -> N
         assert cost(Plan(layers=trial.plan)) <= share * cost(Plan.full(DIMENSIONS)) * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("times", [1.1, 1.4])
+def test_a_speed_that_is_asked_for_is_worked_out_from_milliseconds_and_ends_the_run(times: float) -> None:
+    case = Case("bert", "classification")
+    config = make_config("paper", {**KNOBS, "budgets": [0.99], "target_speedup": times})
+    assert config.asks_for_time
+    run = PruningRun(checkpoint_of(case), data_of(case), None, config)
+    base, *budgets = run.trials()
+    assert base.milliseconds is not None
+    assert base.milliseconds.whole is not None
+    attention, ffn = base.milliseconds.attention, base.milliseconds.ffn
+    sizes = [
+        dict(zip(sizes_of(block, DIMENSIONS), each, strict=True))
+        for block, each in zip(blocks_of_layer(0), (attention, ffn), strict=True)
+    ]
+    saved = sum(
+        attention[0] + ffn[0] - sizes[0][len(layer.heads)] - sizes[1][layer.neuron_count] for layer in run.plan.layers
+    )
+    whole = base.milliseconds.whole
+    least = whole - sum(attention[0] + ffn[0] - attention[-1] - ffn[-1] for _ in run.plan.layers)
+    assert saved >= 0
+    if budgets and whole > 1.02 * times * least:
+        assert whole >= times * (whole - saved) * 0.999, "it was reached"
+    assert "is measured at the end" in str(run.closing_note)
+
+
 def test_a_budget_that_no_plan_keeps_is_refused_before_the_table_is_measured() -> None:
     case = Case("bert", "classification")
     config = make_config("paper", {**KNOBS, "budgets": [0.5, 1e-9]})

@@ -14,7 +14,8 @@ from axformer.model.compact import compact
 from axformer.plan.blocks import all_blocks
 from axformer.plan.plan import LayerPlan, Plan
 from axformer.repair.blockwise import Blockwise
-from axformer.repair.refit import apply_refit, can_refit, refit_plan
+from axformer.repair.refit import Refits, apply_refit, can_refit, refit_plan
+from axformer.repair.storage import differences_of_fits
 from tests.family_cases import CONFIG, Case, all_cases, checkpoint_of, data_of
 from tests.tiny_families import DIMENSIONS
 
@@ -141,3 +142,17 @@ def test_a_block_that_is_run_alone_is_the_block_of_the_whole_model() -> None:
         end()
         assert all(torch.equal(one, other) for one, other in zip(alone, seen, strict=True))
         blockwise.advance()
+
+
+def test_fits_of_many_plans_are_kept_in_files_and_read_again_to_the_bit() -> None:
+    case = Case("bert", "classification")
+    checkpoint, samples = checkpoint_of(case), data_of(case).samples
+    fits, plans = Refits(checkpoint.model, checkpoint.architecture, samples), [cut_plan(seed) for seed in range(5)]
+    for plan in [*plans, *plans]:
+        expected = refit_plan(checkpoint.model, checkpoint.architecture, samples, plan)
+        assert differences_of_fits(fits.of(plan), expected) == []
+    files = list(fits._files.values())
+    assert len(files) == len({file.read_bytes() for file in files}) == len(plans)
+    (directory,) = {file.parent for file in files}
+    del fits
+    assert not directory.exists()

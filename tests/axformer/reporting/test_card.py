@@ -83,7 +83,7 @@ def test_the_title_tells_the_result_and_five_lines_follow(card: ModelCard, repor
     name = name_of_model(report)
     best = found.best
     if best is None:
-        assert title == f"# {name}: no form is both faster and as good"
+        assert title == f"# {name}: no form is shown to be both faster and as good"
     else:
         assert title.startswith(f"# {name}: {best.times:.1f} times as fast ({best.title}), held-out accuracy ")
     assert [line.split("**")[1] for line in lines] == [

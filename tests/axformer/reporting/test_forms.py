@@ -12,14 +12,14 @@ from jsonschema import Draft202012Validator
 from axformer.artifact import load
 from axformer.config import PassConfig
 from axformer.data.reading import read_rows
-from axformer.forms.form import Form, NotMade
+from axformer.forms.form import Form, NotMade, Written
 from axformer.forms.fresh import FreshPython, program_of
 from axformer.forms.kinds import BASE, COMPACT, KINDS, ONNX, ZEROED
 from axformer.forms.memory import peak_bytes
-from axformer.forms.selfcheck import check_inputs
 from axformer.forms.stock import load as load_whole
 from axformer.intake.checkpoint import load_checkpoint
 from axformer.intake.dataset import prepare
+from axformer.intake.rebuilt import check_inputs
 from axformer.methods.decisions import Decisions
 from axformer.methods.targets import Targets
 from axformer.model.operations import Operations
@@ -67,7 +67,7 @@ def made(result: Path, checkpoint: Path, data: Path, tmp_path_factory: pytest.Te
     decisions.trace.extend(trace)
     assert decisions.plan == plan
     both = measure_both(whole, small, validation, {"test": held_out})
-    made = [*forms, NotMade(ONNX, REASON)]
+    made = Written([*forms, NotMade(ONNX, REASON)])
     report = make_report(
         *(whole, decisions, small, made, validation, {"test": held_out}, PassConfig(max_length=10), both)
     )

@@ -173,13 +173,14 @@ def answered(task: Task, expected: np.ndarray, predicted: np.ndarray, sure: floa
     """A look at a model of any task of two classes, of one decision a sample."""
     losses = np.where(expected == predicted, -math.log(sure), -math.log(1 - sure))
     samples, one_each = len(expected), isinstance(task, TokenClassification)
-    encoded = SimpleNamespace(labels=(expected[:, None] if one_each else expected).tolist(), samples=samples, choices=2)
+    labels = (expected[:, None] if one_each else expected).tolist()
+    encoded = SimpleNamespace(labels=labels, samples=samples, choices=2, inputs=range(samples))
     config = SimpleNamespace(id2label={0: "bad", 1: "good"}, num_labels=2)
     answers = (predicted[:, None] if one_each else predicted).tolist()
     guess, stands = task.guess(encoded, config), task.standing(answers, encoded, config)  # type: ignore[arg-type]
     assert stands.right is not None
     figures = {"loss": float(losses.mean()), "accuracy": float(stands.right.mean())}
-    return Look("data.jsonl", samples, figures, guess, stands, losses)
+    return Look("data.jsonl", samples, figures, guess, stands, losses, np.ones(samples, dtype=bool))
 
 
 @pytest.mark.parametrize("task", [TokenClassification(("bad", "good")), MultipleChoice()])
@@ -231,7 +232,7 @@ def test_answers_by_chance_that_are_not_sure_stop_hardly_a_run(seed: int, count:
     chance = np.random.default_rng(seed)
     expected, predicted = chance.integers(classes, size=(2, count))
     choices = Choices(expected, predicted, np.arange(count), count, classes)
-    assert better_order(choices) is None
+    assert better_order(choices, range(choices.samples)) is None
     assert not is_reliably_positive(agreement_of(choices))
 
 
@@ -240,14 +241,14 @@ def test_classes_of_many_labels_in_another_order_are_found(seed: int, order: lis
     expected = (np.random.default_rng(seed).random((120, 6)) < 0.3).astype(float)
     predicted = np.empty_like(expected)
     predicted[:, order] = expected
-    found = better_order(Flags(expected, predicted))
+    found = better_order(Flags(expected, predicted), range(120))
     assert (found is None) == (order == sorted(order))
     assert found is None or list(found.classes) == order
 
 
 def test_an_order_is_not_found_on_a_handful_of_rows() -> None:
     flipped = Choices(np.array([0, 1, 0, 1]), np.array([1, 0, 1, 0]), np.arange(4), 4, 2)
-    assert better_order(flipped) is None
+    assert better_order(flipped, range(4)) is None
     assert not is_reliably_positive(np.ones(4))
     assert is_reliably_positive(np.ones(20))
     assert not is_reliably_positive(np.full(1000, 1e-7))

@@ -10,7 +10,7 @@ from axformer.errors import InputError
 from axformer.reporting.deploy_table import Deployables, deployables
 from axformer.reporting.side_by_side import side_by_side
 from tests.axformer.drawing.test_chart import SVG
-from tests.axformer.reporting.test_deploy_table import form, report
+from tests.axformer.reporting.earlier import form, report
 
 
 def forms(*made: dict[str, Any], base: dict[str, Any] | None = None) -> Deployables:

@@ -261,11 +261,11 @@ def test_no_number_of_rows_shows_what_is_not_so() -> None:
 @pytest.mark.parametrize(
     ("rows", "points", "told"),
     [
-        (100, 2.0, "(that takes 149), so the untouched model will be kept; confirm by about 40"),
+        (100, 2.0, "(that takes 149), so the untouched model will be kept; give about 40"),
         (
             200,
             2.0,
-            "certify it in less than 80% of cases where 1% of the answers are lost and as many gained; confirm by",
+            "certify it in less than 80% of cases where 1% of the answers are lost and as many gained; give about",
         ),
         (200, 0.0, "as no number can, so the untouched model will be kept; allow more points"),
         (450, 2.0, None),
@@ -276,7 +276,7 @@ def test_what_rows_cannot_carry_is_said(rows: int, points: float, told: str | No
     note = too_few_rows("classification", rows, points)
     assert (note is None) == (told is None)
     assert told is None or told in str(note)
-    assert too_few_rows("token_classification", rows, points) is None
+    assert (too_few_rows("token_classification", rows, points) is None) == (rows >= FEWEST_ROWS)
     assert (too_few_rows("regression", rows, points) is None) == (rows >= FEWEST_ROWS)
 
 

@@ -1,4 +1,6 @@
 import errno
+import gzip
+import hashlib
 import json
 import shutil
 from collections.abc import Callable
@@ -7,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.loopback import Dripping, Loopback, Site
+from tests.loopback import Answer, Dripping, Loopback, Site
 from tests.worker.fetching.conftest import CHECKPOINT, LOOPBACK, STRANGERS, contents
 from worker.fetching.errors import (
     FetchError,
@@ -55,6 +57,66 @@ def test_an_index_that_names_something_else_is_refused(
         make_fetcher().checkpoint(f"{server.url}/m/", tmp_path / "model")
 
 
+@pytest.mark.parametrize("packing", ["gzip", "GZIP"])
+def test_what_a_server_packs_on_the_way_is_unpacked(make_fetcher: MakeFetcher, tmp_path: Path, packing: str) -> None:
+    body = b'{"text": "a"}\n' * 1000
+    answer = Answer(200, {"Content-Encoding": packing}, gzip.compress(body))
+    with Loopback(lambda *_: answer) as server:
+        fetched = make_fetcher().data(f"{server.url}/dev.jsonl", tmp_path / "data", hashlib.sha256(body).hexdigest())
+    assert fetched.path.read_bytes() == body
+
+
+def test_a_packing_that_is_not_read_is_named(make_fetcher: MakeFetcher, tmp_path: Path) -> None:
+    with (
+        Loopback(lambda *_: Answer(200, {"Content-Encoding": "br"}, b"x")) as server,
+        pytest.raises(ReferenceInvalid, match="comes packed with br"),
+    ):
+        make_fetcher().data(f"{server.url}/dev.jsonl", tmp_path / "data")
+
+
+@pytest.mark.parametrize(
+    ("headers", "suffix"),
+    [
+        ({"Content-Disposition": 'attachment; filename="dev set.JSONL"'}, ".jsonl"),
+        ({"Content-Disposition": "attachment; filename*=UTF-8''d%C3%A9v.csv.gz"}, ".csv.gz"),
+        ({"Content-Disposition": "inline", "Content-Type": "text/csv; charset=utf-8"}, ".csv"),
+        ({"Content-Type": "application/x-ndjson"}, ".jsonl"),
+    ],
+)
+def test_an_address_without_an_ending_is_asked_for_its_name(
+    make_fetcher: MakeFetcher, tmp_path: Path, headers: dict[str, str], suffix: str
+) -> None:
+    with Loopback(lambda *_: Answer(200, headers, b"rows")) as server:
+        fetched = make_fetcher().data(f"{server.url}/download?id=5", tmp_path / "data")
+    assert (fetched.path.name, fetched.path.read_bytes()) == (f"data{suffix}", b"rows")
+
+
+@pytest.mark.parametrize(
+    ("headers", "message"),
+    [
+        ({}, "or write the name behind the address: ...#dev.jsonl"),
+        ({"Content-Type": "text/html; charset=utf-8"}, "download' is a page of HTML; check the address"),
+        ({"Content-Disposition": "attachment; filename=dev.xlsx"}, "is a spreadsheet; save it as"),
+    ],
+)
+def test_an_address_that_tells_no_format_is_refused_with_the_remedy(
+    make_fetcher: MakeFetcher, tmp_path: Path, headers: dict[str, str], message: str
+) -> None:
+    with (
+        Loopback(lambda *_: Answer(200, headers, b"rows")) as server,
+        pytest.raises(ReferenceInvalid, match=message),
+    ):
+        make_fetcher().data(f"{server.url}/download?id=5", tmp_path / "data")
+
+
+def test_a_name_behind_the_address_is_not_asked_for(
+    site: Site, server: Loopback, make_fetcher: MakeFetcher, tmp_path: Path
+) -> None:
+    site.files["/download"] = b"rows"
+    assert make_fetcher().data(f"{server.url}/download?id=5#a.tsv", tmp_path / "data").path.name == "data.tsv"
+    assert [path for _, path, _ in server.requests] == ["/download?id=5"]
+
+
 def test_a_query_goes_with_every_file_and_into_no_message(
     site: Site, server: Loopback, make_fetcher: MakeFetcher, tmp_path: Path
 ) -> None:
@@ -96,11 +158,11 @@ def test_the_suffix_of_data_is_kept(
     assert path.read_bytes() == b"rows"
 
 
-@pytest.mark.parametrize("name", ["dev.pkl", "dev", "dev.xlsx", ""])
+@pytest.mark.parametrize("name", ["dev.pkl", "dev.csv.pickle", "dev.xlsx?sig=1", "dev.zip", "index.html"])
 def test_data_of_another_kind_is_not_asked_for(
     server: Loopback, make_fetcher: MakeFetcher, tmp_path: Path, name: str
 ) -> None:
-    with pytest.raises(ReferenceInvalid, match="suffix"):
+    with pytest.raises(ReferenceInvalid, match=r"is not read|is a (spreadsheet|ZIP archive|page)"):
         make_fetcher().data(f"{server.url}/{name}", tmp_path / "validation")
     assert server.requests == []
 

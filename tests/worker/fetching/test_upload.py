@@ -40,7 +40,7 @@ def test_an_uploaded_file_is_data(upload: MakeUpload, make_fetcher: MakeFetcher,
 
 @pytest.mark.parametrize(
     ("filename", "is_checkpoint", "words"),
-    [("model.zip", True, "'model.zip' holds no config.json"), ("dev.xlsx", False, "'dev.xlsx' has no suffix")],
+    [("model.zip", True, "'model.zip' holds no config.json"), ("dev.xlsx", False, "'dev.xlsx' is a spreadsheet")],
 )
 def test_an_upload_is_called_by_the_name_of_its_file(
     upload: MakeUpload, make_fetcher: MakeFetcher, tmp_path: Path, filename: str, is_checkpoint: bool, words: str

@@ -104,7 +104,7 @@ def test_a_pass_that_is_over_has_nothing_left(sessions: Sessions, watch: Watch, 
     recording = recorder(sessions, job)
     recording.add(trial(0, loss=0.7))
     recording.add(trial(1, Verdict.ACCEPT, loss=0.6))
-    recording.end()
+    recording.end(0)
     progress = watch.job(job.id).progress
     assert progress is not None
     assert (progress["done"], progress["known"], progress["seconds_left"]) == (2, 2, 0)
@@ -112,7 +112,7 @@ def test_a_pass_that_is_over_has_nothing_left(sessions: Sessions, watch: Watch, 
     again = recorder(sessions, job, stored=2)
     again.add(trial(0, loss=0.7))
     again.add(trial(1, Verdict.ACCEPT, loss=0.6))
-    again.end()
+    again.end(0)
     assert watch.job(job.id).progress == progress
     assert len(watch.trials(job.id)) == 2
 
@@ -152,6 +152,6 @@ def test_a_step_stands_in_the_progress_until_the_next_trial(sessions: Sessions, 
 def test_after_the_last_trial_a_step_says_how_long_the_job_takes(sessions: Sessions, watch: Watch, job: Job) -> None:
     ledger, recording = Ledger(sessions, job.id, job.fence), recorder(sessions, job)
     recording.add(trial(0))
-    recording.end()
+    recording.end(0)
     ledger.write(leases.set_step, Step(name=StepName.PACKAGING, done=1, known=4, seconds_left=9.0))
     assert (watch.job(job.id).progress or {})["seconds_left"] == 9.0

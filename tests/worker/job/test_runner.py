@@ -543,6 +543,7 @@ def test_a_job_that_no_worker_of_this_size_can_run_is_refused_with_both_figures(
     assert job.error is not None
     assert (job.state, job.error["code"], job.error["retryable"]) == (JobState.FAILED, "too_big", False)
     assert re.search(r"at least 0\.3\d GB of memory, and this worker has 0\.25 GB", job.error["message"])
+    assert job.error["param"] == "checkpoint"
     assert watch.trials(job_id) == []
 
 

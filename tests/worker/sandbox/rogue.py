@@ -55,7 +55,8 @@ class Voice:
 
     def behave_until_the_search(self) -> None:
         self.behave_until_the_order()
-        self.say(MemoryEstimate(least=NOTHING, at_ease=NOTHING, total=PLENTY, free=PLENTY, parameters=1, data_bytes=1))
+        sizes = {"parameters": 1, "data_bytes": 1, "largest": "checkpoint"}
+        self.say(MemoryEstimate(least=NOTHING, at_ease=NOTHING, total=PLENTY, free=PLENTY, **sizes))
         self.hear(GoAhead)
         shape = Shape(layers=LAYERS, heads=HEADS, hidden_size=4, intermediate_size=WIDE)
         self.say(Opened(notes=(), first_look=None, shape=shape))

@@ -101,7 +101,7 @@ def leaves(*names: str, report: object = None) -> Act:
     def act(voice: Voice) -> None:
         voice.behave_until_the_search()
         voice.say(TrialMade(trial=trial(0), speed=SPEED))
-        voice.say(Searched(note=None, speed=SPEED))
+        voice.say(Searched(note=None, kept=0, speed=SPEED))
         voice.say(Trained())
         voice.result.mkdir()
         for name in names:

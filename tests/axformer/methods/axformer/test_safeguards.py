@@ -92,7 +92,7 @@ def test_what_is_stopped_early_is_decided_as_when_measured_to_the_end(knobs: dic
 def test_a_safeguard_refuses_what_has_no_gain_to_show_and_nothing_else(knobs: dict[str, object]) -> None:
     config = config_of(LOOSE | knobs, has_variant=True)
     run = run_of(config)
-    is_safe = safeguard_of(config, len(ROWS))
+    is_safe = safeguard_of(config, prepare(ROWS, CHECKPOINT, config).samples)
     assert is_safe is not None
     plain = plain_of(config)
     trials = list(search(plain, run.dimensions, config, parameters_left=lambda _: 0))
@@ -117,7 +117,7 @@ def test_the_trace_tells_what_a_safeguard_alone_refused() -> None:
     told = 0
     for config in (config_of(LOOSE | knobs, has_variant=True) for knobs in GUARDED):
         plain = plain_of(config)
-        is_safe = safeguard_of(config, len(ROWS))
+        is_safe = safeguard_of(config, prepare(ROWS, CHECKPOINT, config).samples)
         assert is_safe is not None
         trials = trials_of(config)
         for place, trial in enumerate(trials):
@@ -142,10 +142,10 @@ def test_some_folds_accept_and_more_refuse_here() -> None:
 
 
 def test_samples_that_did_not_change_are_no_gain() -> None:
-    unchanged = torch.zeros(20, dtype=torch.float64)
-    is_safe = safeguard_of(config_of(GUARDED[0], has_variant=True), len(unchanged))
+    config = config_of(GUARDED[0], has_variant=True)
+    is_safe = safeguard_of(config, prepare(ROWS, CHECKPOINT, config).samples)
     assert is_safe is not None
-    assert not is_safe(unchanged)
+    assert not is_safe(torch.zeros(len(ROWS), dtype=torch.float64))
 
 
 def test_the_paper_and_its_authors_have_none() -> None:
@@ -156,5 +156,5 @@ def test_more_folds_than_samples_are_refused() -> None:
     config = make_config("paper", {"safeguard": 31})
     run = run_of(config)
     plain = plain_of(config)
-    with pytest.raises(ConfigError, match="safeguard=31 is more than the 30 validation samples"):
+    with pytest.raises(ConfigError, match="safeguard=31 is more than the 30 different inputs"):
         next(search(plain, run.dimensions, config, parameters_left=lambda _: 0))

@@ -165,7 +165,7 @@ def test_progress_reaches_what_is_known(config: PassConfig) -> None:
     "knobs", [{}, {"inspect_layers_first": True}, {"neuron_search": "bisect"}, {"order": "random"}]
 )
 def test_a_pass_that_refines_all_makes_the_longest_trace(knobs: dict[str, object]) -> None:
-    usual = {"refine_margin": 100.0, "majority_fraction": 0.99, "neuron_group_size": 10}
+    usual = {"refine_margin": 100.0, "majority_fraction": 0.99, "neuron_group_size": 10, "attention_top_k": 3}
     config = config_of(usual | knobs, has_variant=True)
     assert len(trials_of(config)) == PassMeter(finished(config).dimensions, config).longest
 
@@ -212,7 +212,7 @@ def test_a_trade_comes_after_the_gains_and_stays_within_its_tolerance(tolerance:
 
 
 def test_a_stored_trace_of_another_pass_is_refused() -> None:
-    trials = trials_of(PassConfig())
+    trials = trials_of(PassConfig(attention_top_k=3))
     other = run_of(make_config("paper", {"attention_top_k": None}))
     with pytest.raises(PlanError, match=r"its trial 1 is layer\.0\.hard_attention, not layer\.2\.ffn"):
         list(other.trials(replay=trials))

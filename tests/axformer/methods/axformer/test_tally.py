@@ -29,7 +29,7 @@ def test_an_early_verdict_is_the_verdict(
     rule = Rule(least * reference.mean().item(), size / 2, refine_margin=refine_margin)
     helps = losses <= reference if ties_help else losses < reference
     expected = verdict_of(losses.mean().item(), int(helps.sum()), rule)
-    tally = Tally(size, reference, ties_help=ties_help)
+    tally = Tally(torch.ones(size, dtype=torch.bool), reference, ties_help=ties_help)
     for places in torch.randperm(size).split(step):
         assert decided(tally.bounds, rule) in (None, expected)
         tally.add(Part(places, losses[places]))
@@ -40,7 +40,7 @@ def test_an_early_verdict_is_the_verdict(
 
 
 def test_half_the_samples_not_helped_decide() -> None:
-    tally = Tally(10, torch.ones(10), ties_help=False)
+    tally = Tally(torch.ones(10, dtype=torch.bool), torch.ones(10), ties_help=False)
     rule = Rule(1.0, 5)
     tally.add(Part(torch.arange(4), torch.full((4,), 1.01)))
     assert decided(tally.bounds, rule) is None
