@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from axformer.reporting.deploy_table import Deployables, deployables
+from axformer.reporting.deploy_table import TITLES, Deployables, deployables
 from axformer.reporting.table import Table
 
 RESULTS = Path(__file__).parent / "results" / "goals"
@@ -87,9 +87,10 @@ def brought(ran: Ran) -> str:
     if best.metric is None or best.change is None:
         raise ValueError(f"{ran.name} was measured without held-out data")
     metric = f"{forms.metric} {100 * best.metric:.2f} ({100 * best.change:+.2f})"
+    title = f"{TITLES[best.name]} of your own model" if best.of_untouched else best.title
     certificate = report["certificate"]
     sure = "" if certificate is None else f". {certificate['sentence'].rstrip('.')}"
-    return f"{gone}{fewer}; {best.title} {best.times:.1f} times as fast, {metric}{sure}"
+    return f"{gone}{fewer}; {title} {best.times:.1f} times as fast, {metric}{sure}"
 
 
 def table(runs: Sequence[Ran] = RUNS) -> Table:
