@@ -182,7 +182,6 @@ def check_fits(config: RunConfig, checkpoint: Checkpoint, repair: Training | Non
     Raises:
         ConfigError: a knob does not go with the checkpoint, with another knob or with the repair.
     """
-    architecture = checkpoint.architecture
     config.check_training(has_train=repair is not None)
     if config.within_points is not None and checkpoint.task.name in (
         CausalLanguageModelling.name,
@@ -191,11 +190,6 @@ def check_fits(config: RunConfig, checkpoint: Checkpoint, repair: Training | Non
         raise ConfigError(
             f"knob within_points={config.within_points}: a language model's metric is its perplexity, which has no points; "
             f"{config.about.instead_of_points}"
-        )
-    if config.evaluate_in == "int8" and not architecture.int8:
-        raise ConfigError(
-            f"knob evaluate_in='int8': models of type '{architecture.model_type}' keep projections outside of linear "
-            "modules, where int8 does not reach them; use evaluate_in=float32"
         )
 
 

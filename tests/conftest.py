@@ -9,6 +9,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,6 +46,15 @@ gc.disable()  # until all tests are collected: imports leave no garbage, and loo
 
 DATABASE = "axformer_test"
 EMPTY_DATABASE = "axformer_test_empty"
+CLEAN = sql.SQL("; ").join(
+    [
+        sql.SQL(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        ),
+        *(sql.SQL("DELETE FROM {}").format(sql.Identifier(table.name)) for table in reversed(metadata.sorted_tables)),
+    ]
+)
 UNSAFE_AND_FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off"}
 
 
@@ -78,12 +88,18 @@ def database_at(server_url: str, name: str) -> str:
 
 
 def delete_all_rows(url: str) -> None:
-    """End all other connections of a test database and empty its tables."""
-    with psycopg.connect(require_test_database(url)) as connection:
-        others = "datname = current_database() AND pid <> pg_backend_pid()"
-        connection.execute(f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE {others}")
-        for table in reversed(metadata.sorted_tables):
-            connection.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(table.name)))
+    """End all other connections of a test database and empty its tables, over a connection that stays while it can."""
+    try:
+        cleaning(url).execute(CLEAN)
+    except psycopg.OperationalError:  # a test has ended it
+        cleaning.cache_clear()
+        cleaning(url).execute(CLEAN)
+
+
+@cache
+def cleaning(url: str) -> psycopg.Connection:
+    """A connection to a test database for what comes after a test."""
+    return psycopg.connect(require_test_database(url), autocommit=True)
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,6 @@ LAWS = {
     "test_dropped_equals_fewer_layers": "dropped = fewer layers",
     "test_parameters_are_counted": "parameters counted",
     "test_keeping_everything_changes_nothing": "whole plan = stock",
-    "test_masked_equals_removed_in_int8": "masked = removed in int8",
 }
 _HEAD = """# Families and tasks
 
@@ -24,17 +23,16 @@ This page shows which models a run takes, and that every law holds for each; `ma
 
 | law | what it says |
 |---|---|
-| masked = removed | parts multiplied by 0 give the losses of the physically smaller model (1e-5; in int8 1e-4) |
+| masked = removed | parts multiplied by 0 give the losses of the physically smaller model (1e-5) |
 | fast = plain | the evaluator of a pass gives the losses of whole forward passes (1e-5) |
 | saved = loaded | a compact model loads by the Auto class and by `axformer.load`, and computes the same (1e-6) |
 | dropped = fewer layers | a model with dropped layers is the one that transformers builds with fewer, to the last bit |
 | parameters counted | what a trial says it removes is what surgery removes |
 | whole plan = stock | a plan that keeps everything gives the losses of transformers (1e-5) |
 
-✓ all hold · ✗ which do not · – transformers has no such head · ° without int8, which does not reach its weights. Yes-or-no and
-several numbers share the head of a regression; questions without an answer that of the others.
+✓ all hold · ✗ which do not · – transformers has no such head. Yes-or-no and several numbers share the head of a regression;
+questions without an answer that of the others.
 """
-_IN_INT8 = "test_masked_equals_removed_in_int8"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -77,4 +75,4 @@ def _cell(held: dict[str, bool]) -> str:
     if not held:
         return "–"
     failed = [LAWS[test] for test, holds in held.items() if not holds]
-    return f"✗ {', '.join(failed)}" if failed else "✓" if _IN_INT8 in held else "✓°"
+    return f"✗ {', '.join(failed)}" if failed else "✓"

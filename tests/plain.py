@@ -17,8 +17,6 @@ from axformer.tasks.base import Task
 class PlainEvaluator(Evaluator):
     """Runs the whole masked model for every plan; see :class:`axformer.evaluation.base.Evaluator`."""
 
-    precision = "float32"
-
     def __init__(self, model: Any, architecture: Architecture, task: Task, samples: Samples) -> None:
         self._model = model
         self._architecture = architecture

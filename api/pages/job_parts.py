@@ -1,7 +1,7 @@
 """The values for the templates of a job's page, with its result: the forms that can be deployed, and the files of each."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
@@ -136,7 +136,7 @@ class ResultRow:
     times: str
     per_second: str
     megabytes: str
-    is_best: bool = False
+    is_best: bool
 
 
 @dataclass(frozen=True)
@@ -157,8 +157,10 @@ def deploy_of(summary: Mapping[str, Any] | None, bundles: Bundles) -> Deploy | N
         return None
     best, text = found.best, found.table()
     rows = [
-        replace(ResultRow(title, one.directory, *cells), is_best=one is best)
-        for one, (title, *cells) in zip(found.rows, text.rows, strict=True)
+        ResultRow(title, one.directory, metric, change, changed, milliseconds, times, rate, size, is_best=one is best)
+        for one, (title, metric, change, changed, milliseconds, times, rate, size) in zip(
+            found.rows, text.rows, strict=True
+        )
     ]
     is_here = best is not None and best.directory is not None
     advised = next((form for form in bundles.forms if best is not None and is_here and form.name == best.name), None)

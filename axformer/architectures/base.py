@@ -167,8 +167,6 @@ class Architecture:
     """Keys of ``config.json`` that the family's code reads in addition to the fields of its config class."""
     older_names: Mapping[str, str] = field(default_factory=dict)
     """Parts of weights' names in compact models of earlier versions, and what they are now."""
-    int8: bool = True
-    """Whether its projections are linear modules, which int8 quantization needs."""
     prepare: Callable[[Any], None] = _unchanged
     """Changes a whole model so that hard attention can be switched on and every layer is a separate module."""
     finish: Callable[[Any, Plan], None] = _unchanged

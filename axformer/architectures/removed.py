@@ -53,6 +53,6 @@ class ConstantDecoderAttention(ConstantAttention):
     def forward(self, hidden_states: Tensor, *_: Any, past_key_values: Any = None, **__: Any) -> Any:
         """Return the constant and no probabilities; one zero key and value per token keeps the cache's count."""
         if past_key_values is not None:
-            nothing = hidden_states.new_zeros((len(hidden_states), 1, hidden_states.shape[1], 1))
+            nothing = hidden_states.new_zeros((hidden_states.shape[0], 1, hidden_states.shape[1], 1))
             past_key_values.update(nothing, nothing, self.layer_idx)
         return super().forward()

@@ -101,6 +101,5 @@ XLNET = Architecture(
     padding_side=lambda config: _SIDES.get(config.summary_type),
     returned=lambda hidden: (hidden, None),
     token_axis=0,
-    int8=False,
     prepare=lambda model: HardAttentionDropout.put_into(layer.rel_attn for layer in model.base_model.layer),
 )

@@ -18,8 +18,8 @@ _HEADINGS = {
 
 
 _LEGEND = """Families by model_type in config.json, and the heads their models may have: sequence and token
-classification, question answering, multiple choice, language models. int8: whether a pass can
-decide for the quantized model (evaluate_in=int8). To add a family: docs/add-a-family.md."""
+classification, question answering, multiple choice, language models.
+To add a family: docs/add-a-family.md."""
 
 
 def families(
@@ -36,14 +36,13 @@ def families(
 
 
 def family_matrix() -> dict[str, dict[str, Any]]:
-    """For each family, its head classes by kind (None if missing), and whether a pass can decide in int8."""
+    """For each family, its head classes by kind (None if missing)."""
     from axformer.architectures.heads import HEAD_KINDS
     from axformer.architectures.registry import ARCHITECTURES
 
     return {
         name: {
             "heads": dict.fromkeys(HEAD_KINDS.values()) | {head.kind: head.name for head in architecture.heads},
-            "int8": architecture.int8,
         }
         for name, architecture in sorted(ARCHITECTURES.items())
     }
@@ -57,8 +56,8 @@ def _table(matrix: dict[str, dict[str, Any]]) -> Table:
     )
     table.add_column("family", no_wrap=True)
     kinds = list(next(iter(matrix.values()))["heads"])
-    for kind in (*kinds, "int8"):
+    for kind in kinds:
         table.add_column(_HEADINGS.get(kind, kind), justify="center", no_wrap=True)
     for name, row in matrix.items():
-        table.add_row(name, *("✓" if row["heads"][kind] else "·" for kind in kinds), "✓" if row["int8"] else "·")
+        table.add_row(name, *("✓" if row["heads"][kind] else "·" for kind in kinds))
     return table

@@ -50,11 +50,12 @@ def jobs(
 
 def _table(width: int, found: list[Job]) -> Table:
     has_kinds = any(job.kind != "pass" for job in found)  # most teams have passes alone, and the table is wide enough
-    rows = (
-        (job.id, job.name, [state(job.state, job.outcome), *[job.kind] * has_kinds, result(job), age(job.created_at)])
-        for job in found
-    )
+    rows = ((job.id, job.name, _result_of(job, [job.kind] * has_kinds)) for job in found)
     return list_of_jobs(width, [*["kind"] * has_kinds, "result", "age"], rows)
+
+
+def _result_of(job: Job, kind: list[str]) -> list[str | Text]:
+    return [state(job.state, job.outcome), *kind, result(job), age(job.created_at)]
 
 
 def queue(as_json: JsonOption = False) -> None:

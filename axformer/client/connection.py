@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
+from functools import cache
 from http import HTTPStatus
 from ipaddress import ip_address
+from ssl import SSLContext
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -26,11 +28,13 @@ class Connection:
     def __init__(self, address: Address, patience: Patience) -> None:
         self.patience = patience
         self.url = address.url
+        trust_env = not _is_this_machine(address.url)
         self._http = httpx2.Client(
             base_url=address.url + PREFIX,
             headers={"Authorization": f"Bearer {address.api_key}"},
             timeout=httpx2.Timeout(patience.answer, connect=patience.connect),
-            trust_env=not _is_this_machine(address.url),
+            trust_env=trust_env,
+            verify=_certificates(trust_env),
         )
 
     def close(self) -> None:
@@ -91,6 +95,12 @@ class Connection:
                     answer.read()
                 raise _refusal(answer)
             yield answer
+
+
+@cache
+def _certificates(trust_env: bool) -> SSLContext:
+    """The certificates that are trusted, read once for all connections: that takes longer than most requests."""
+    return httpx2.create_ssl_context(trust_env=trust_env)
 
 
 def _is_this_machine(url: str) -> bool:

@@ -192,10 +192,6 @@ class PassConfig(RunConfig):
         return Needs(fitting=self.repair == "refit", gradients=gradients, calibration=self.repair == "refit")
 
     @property
-    def evaluates_in_float32(self) -> bool:
-        return self.evaluate_in == "float32"
-
-    @property
     def trade_shares(self) -> tuple[float, ...]:
         """The share of the tolerance that each round of a trade may spend; empty without a trade."""
         return () if self.tolerance is None else TRADE_SHARES
@@ -210,10 +206,6 @@ class PassConfig(RunConfig):
         if bool(self.variant.explicit_order) != (self.order is Order.EXPLICIT):
             raise ConfigError(
                 "order=explicit and explicit_order go together, with preset=published; give both or neither"
-            )
-        if self.needs.fitting and self.evaluate_in != "float32":
-            raise ConfigError(
-                f"repair=refit fits weights for float32, and does not go with evaluate_in={self.evaluate_in}"
             )
         if self.needs.fitting and self.variant.neuron_search != "groups":
             raise ConfigError(

@@ -1,4 +1,4 @@
-"""What is known of every method; the knobs of every method, and of every method whose trials hold whole plans."""
+"""What is known of every method, and the knobs of every method."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -102,9 +102,6 @@ class RunConfig(BaseModel):
     target_speedup: float | None = Field(default=None, gt=1.0, allow_inf_nan=False)
     """Stop as soon as the model needs this many times fewer operations, counted from its shapes at the lengths of the data;
     None continues to the end, as the paper does."""
-    evaluate_in: Literal["float32", "int8"] = "float32"
-    """Arithmetic of the trials. ``int8`` decides for the model after dynamic quantization, which of all ways without training
-    is the closest to the paper's Q8BERT."""
     accept_poor_model: bool = False
     """Continue with a model that is worse than guessing on the deciding rows, or whose classes the labels seem to number in
     another order. By default a run then stops before its first trial, because the labels are usually misread."""
@@ -210,11 +207,6 @@ class RunConfig(BaseModel):
             )
         return self
 
-    @property
-    def evaluates_in_float32(self) -> bool:
-        """Whether an evaluator measures the trials in float32, and can thus measure the untouched model for the check too."""
-        return False
-
     def check(self) -> None:
         """Check that the knobs fit together.
 
@@ -224,16 +216,4 @@ class RunConfig(BaseModel):
         if self.within_points is not None and not self.confirm:
             raise ConfigError(
                 f"within_points={self.within_points} chooses by rows that did not decide; give confirm too, for example 0.3"
-            )
-
-
-class PlansConfig(RunConfig):
-    """The knobs of a method that yields one model after another, measures them all, and chooses at the end."""
-
-    def check(self) -> None:
-        super().check()
-        if self.evaluate_in != "float32":
-            raise ConfigError(
-                f"evaluate_in={self.evaluate_in}: {self.about.title} measures in float32; take the form onnx_int8, or "
-                "method=axformer"
             )

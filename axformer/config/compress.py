@@ -5,7 +5,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from axformer.config.common import About, Needs, PlansConfig, Points
+from axformer.config.common import About, Needs, Points, RunConfig
 from axformer.plan.elements import Dimensions
 
 CONFIRM_IF_CALIBRATED = 0.8
@@ -23,7 +23,7 @@ of its attention heads and feed-forward neurons those went that change its predi
 """
 
 
-class CompressConfig(PlansConfig):
+class CompressConfig(RunConfig):
     """The knobs of ``method=compress``."""
 
     about = About(

@@ -9,6 +9,7 @@ REMOVED: dict[str, tuple[Any, str]] = {
     "precision": ("float32", "it was as fast as float32 at best; leave it out, the decisions are the same"),
     "safeguard_alpha": (0.05, "it was of the safeguards sign_test and paired; safeguard=5 takes no level"),
     "non_inferiority": (None, "it helped on one of two sets of data and harmed on the other; leave it out"),
+    "evaluate_in": ("float32", "trials decide in float32; ask for the form onnx_int8, which has a test of its own"),
     "leaving": ("brain_surgeon", "the other orders lost more; leave it out"),
 }
 """Knobs that are gone: the neutral value, which is dropped, and advice for any other value."""

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from axformer.config.common import About, Needs, PlansConfig, Points
+from axformer.config.common import About, Needs, Points, RunConfig
 from axformer.errors import ConfigError
 from axformer.plan.elements import Dimensions
 
@@ -50,7 +50,7 @@ This model was made from a fine-tuned transformer by dropping whole layers ({{ r
 """
 
 
-class LayersConfig(PlansConfig):
+class LayersConfig(RunConfig):
     """The knobs of ``method=layers``."""
 
     # The paper trains three epochs with the default settings of transformers (section 4), without a teacher. Here the model

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from axformer.config.common import About, Needs, PlansConfig, Points
+from axformer.config.common import About, Needs, Points, RunConfig
 from axformer.errors import ConfigError
 from axformer.plan.elements import Dimensions
 
@@ -28,7 +28,7 @@ those with the lowest score left, {{ "%g" % (100 * report.config.step) }} % of t
 """
 
 
-class RankConfig(PlansConfig):
+class RankConfig(RunConfig):
     """The knobs of ``method=rank``."""
 
     about = About(

@@ -37,8 +37,9 @@ def read_conll(text: str) -> dict[str, list[Any]]:
         elif sentences[-1] or not (_NOTED.match(line) or (line.startswith("#") and len(cells) != width)):
             width = width or len(cells)
             if len(cells) != width or width == 1:
+                count = "one column" if len(cells) == 1 else f"{len(cells)} columns"
                 raise ConllError(
-                    f"line {number} has {len(cells)} columns, {'the first has ' + str(width) if width > 1 else 'not two'}; "
+                    f"line {number} has {count}, {'not two' if width == 1 else f'the first has {width}'}; "
                     "write a word and its tag a line, and a blank line after a sentence, or give JSON Lines"
                 )
             sentences[-1].append(cells)

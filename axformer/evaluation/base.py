@@ -39,11 +39,6 @@ class Evaluator(ABC):
         """Release what is needed only inside the context: nothing, unless an evaluator says otherwise."""
         return
 
-    @property
-    @abstractmethod
-    def precision(self) -> str:
-        """The arithmetic of the forward passes, for example ``float32``."""
-
     @abstractmethod
     def parts(self, plan: Plan) -> Iterator[Part]:
         """Yield the losses of all samples under a plan, some samples at a time. The caller may stop iterating early."""

@@ -54,8 +54,6 @@ ALL = Techniques()
 class PrefixEvaluator(Evaluator):
     """Caches inputs of blocks within a budget; see :class:`axformer.evaluation.base.Evaluator`."""
 
-    precision = "float32"
-
     def __init__(
         self,
         model: Any,

@@ -31,8 +31,6 @@ MOST_THREADS = 4
 class ThreadedEvaluator(Evaluator):
     """See :class:`axformer.evaluation.base.Evaluator`. The threads run inside the context."""
 
-    precision = "float32"
-
     def __init__(
         self,
         model: Any,

@@ -13,8 +13,7 @@ from axformer.config import RunConfig
 from axformer.data.batches import Samples
 from axformer.evaluation.base import Evaluator, Fitting
 from axformer.evaluation.budget import cache_budget
-from axformer.evaluation.int8 import Int8Evaluator
-from axformer.evaluation.prefix import PrefixEvaluator, Techniques
+from axformer.evaluation.prefix import PrefixEvaluator
 from axformer.evaluation.threads import ThreadedEvaluator, threads_for
 from axformer.intake.checkpoint import Checkpoint
 from axformer.plan.plan import Plan
@@ -38,10 +37,6 @@ def make_evaluator(
     model, architecture, device = checkpoint.model, checkpoint.architecture, checkpoint.model.device
     budget, plan = cache_budget(config.cache_budget, str(device)), Plan.full(checkpoint.dimensions)
     given = model, architecture, task or checkpoint.task, samples, plan
-    if config.evaluate_in == "int8":
-        # These bypass the linear modules, or pass them only a part of their inputs, which would have other scales in int8.
-        techniques = Techniques(shares=False, absorbed=False, packed=False)
-        return Int8Evaluator(*given, budget=budget, techniques=techniques)
     cores = torch.get_num_threads()
     threads = threads_for(device, cores)
     if threads == 1:
@@ -69,7 +64,7 @@ class Untouched:
         """What the model that was measured last makes of the samples, if it is recorded."""
 
     def measured(self, *, keep: bool) -> Measured:
-        """The untouched model measured in float32.
+        """What the untouched model makes of the samples.
 
         Args:
             keep: whether a pass follows, for which the evaluator is then kept.
@@ -79,8 +74,8 @@ class Untouched:
         return self._measured
 
     def _measure(self, *, keep: bool) -> Measured:
-        """Measure with the evaluator of the trials, if it computes in float32."""
-        if not self._config.evaluates_in_float32:
+        """Measure with the evaluator of the trials, if these are of single elements."""
+        if self._config.about.of_plans:
             return measure(self._checkpoint.model, self._checkpoint.task, self._samples)
         evaluator = self._make()
         self.recording.is_on = True

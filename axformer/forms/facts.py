@@ -1,7 +1,7 @@
 """``config.json`` of the ONNX forms: the facts about a model that a runtime without transformers needs besides the graph."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -11,6 +11,7 @@ from axformer.errors import ArtifactError, first_line
 from axformer.model.compact import MODEL_TYPE_PREFIX
 
 FACTS_FILE = "config.json"
+Shape = TypeVar("Shape", bound=BaseModel)
 
 
 class Facts(BaseModel):
@@ -61,10 +62,18 @@ def read_facts(directory: Path) -> Facts:
     Raises:
         ArtifactError: the file is missing or damaged.
     """
-    path = directory / FACTS_FILE
+    return read_described(Facts, directory / FACTS_FILE, "ONNX form")
+
+
+def read_described(shape: type[Shape], path: Path, what: str) -> Shape:
+    """Read the file that describes a form.
+
+    Raises:
+        ArtifactError: it is missing or damaged.
+    """
     try:
-        return Facts.model_validate_json(path.read_text(encoding="utf-8"))
+        return shape.model_validate_json(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ArtifactError(f"'{directory}' holds no ONNX form: {error.strerror}: {path.name}") from None
+        raise ArtifactError(f"'{path.parent}' holds no {what}: {error.strerror}: {path.name}") from None
     except ValidationError as error:
-        raise ArtifactError(f"'{path}' is not of an ONNX form: {first_line(error)}") from None
+        raise ArtifactError(f"'{path}' does not describe the {what}: {first_line(error)}") from None

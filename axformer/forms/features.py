@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from pydantic import ValidationError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from transformers import AutoTokenizer
@@ -24,6 +23,7 @@ from axformer.data.encoding import Encoded, without_labels
 from axformer.data.padding import padding_of
 from axformer.devices import CPU_BATCH_TOKENS
 from axformer.errors import ArtifactError, InputError, first_line
+from axformer.forms.facts import read_described
 from axformer.forms.onnx_model import OnnxModel
 from axformer.model.hidden_states import watched_states
 from axformer.model.tail import ReadPosition
@@ -198,13 +198,7 @@ def read_features(directory: Path) -> FeaturesFile:
     Raises:
         ArtifactError: it is missing or damaged.
     """
-    path = directory / DIMENSIONS_FILE
-    try:
-        return FeaturesFile.model_validate_json(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ArtifactError(f"'{directory}' holds no feature model: {error.strerror}: {path.name}") from None
-    except ValidationError as error:
-        raise ArtifactError(f"'{path}' is not of a feature model: {first_line(error)}") from None
+    return read_described(FeaturesFile, directory / DIMENSIONS_FILE, "feature model")
 
 
 def unpooled(base_class: Any) -> dict[str, bool]:

@@ -100,7 +100,8 @@ def least(sizes: Sizes, data: DataSizes, work: RunWork, batch_tokens: int, *, on
     batch = _batch_bytes(sizes, batch_of)
     fitting = _fitting(sizes, data.fitted_tokens) if config.needs.fitting else 0
     sensitivity = _sensitivity(sizes, batch_of) if config.needs.gradients or work.takes_gradients else 0
-    searching = weights + _copies(sizes, config, on_gpu=on_gpu) + batch + max(fitting, sensitivity)
+    packed = 0 if on_gpu else layers  # a CPU has a copy of the layers in the order of its kernels
+    searching = weights + packed + batch + max(fitting, sensitivity)
     # The copy is whole until surgery, and only parameters in layers are ever removed.
     publishing = weights + max(weights, weights - layers + batch) + weights - layers
     most, rows = max(searching, publishing, _training(sizes, work)), ROW_BYTES_PER_BYTE * data.total
@@ -179,10 +180,3 @@ def _training(sizes: Sizes, work: RunWork) -> int:
     free = left - sum(layer < layers for layer in settings.frozen_layers())
     trained = sizes.layer_parameters * max(free, 0) // layers + (0 if settings.freeze_embeddings else others)
     return FLOAT32 * (sizes.parameters + others + sizes.layer_parameters * left // layers + TRAINED * trained)
-
-
-def _copies(sizes: Sizes, config: RunConfig, *, on_gpu: bool) -> int:
-    """The second copy of the layers: in int8, or packed on a CPU."""
-    if config.evaluate_in == "int8":
-        return sizes.layer_parameters
-    return 0 if on_gpu else FLOAT32 * sizes.layer_parameters

@@ -100,12 +100,11 @@ def take_tokenizer(directory: Path, model_type: str, named: Any, into: Path) -> 
     if TOKENIZER not in there:
         _take_pieces(directory, _known_class(directory, model_type, named), there, into)
     else:
-        table = _read(directory, TOKENIZER) or {}
-        owner = _loaded_class(model_type, named)
-        if _hear(table, said, owner):
-            (into / TOKENIZER).write_text(json.dumps(table, ensure_ascii=False), encoding="utf-8")
-        tokens = {name: token for name, token in _own_tokens(owner).items() if token in _words(table)}
-        said = settings_of(owner, tokens | objects.get(_SPECIAL_TOKENS_MAP, {}), said, table)
+        tokens = known_arguments(objects.get(_SPECIAL_TOKENS_MAP, {}))
+        try:
+            said = _settled(into / TOKENIZER, _loaded_class(model_type, named), tokens, said)
+        except (AttributeError, IndexError, TypeError):  # of objects that are none, and the like
+            raise _refused(directory, TOKENIZER, "it is not of a tokenizer") from None
     if said or TOKENIZER_CONFIG in objects:
         objects[TOKENIZER_CONFIG] = said
     for name, content in objects.items():
@@ -148,17 +147,16 @@ def _loaded_class(model_type: str, named: Any) -> Any:
     return tokenizer_class_from_name(_class_of(model_type, named)) if known else None
 
 
-def _own_tokens(owner: Any) -> dict[str, str]:
-    """The special tokens of a class where nothing else is said."""
+def _settled(path: Path, owner: Any, tokens: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings beside a ``tokenizer.json``, which is changed where they say so."""
+    table = json.loads(path.read_bytes())
+    if _hear(table, said, owner):
+        path.write_text(json.dumps(table, ensure_ascii=False), encoding="utf-8")
     arguments = {} if owner is None else inspect.signature(owner.__init__).parameters
-    return {name: one.default for name, one in arguments.items() if _is_special(name) and isinstance(one.default, str)}
-
-
-def _words(table: Mapping[str, Any]) -> set[str]:
-    """The tokens of a ``tokenizer.json``."""
-    vocabulary = (table.get("model") or {}).get("vocab") or []
-    known = {word if isinstance(word, str) else str(word[0]) for word in vocabulary}
-    return known | {str(token.get("content")) for token in table.get("added_tokens") or []}
+    vocabulary = [word if isinstance(word, str) else word[0] for word in (table.get("model") or {}).get("vocab") or ()]
+    words = {*vocabulary, *(token.get("content") for token in table.get("added_tokens") or ())}
+    own = {name: one.default for name, one in arguments.items() if _is_special(name) and one.default in words}
+    return settings_of(owner, own | dict(tokens), said, table)
 
 
 def _hear(table: dict[str, Any], said: Mapping[str, Any], owner: Any) -> bool:
@@ -225,7 +223,8 @@ def other_reading(directory: Path, model_type: str, named: Any, taken: Path, tok
             f"and {TOKENIZER} of the result has them too"
         )
     owner = _loaded_class(model_type, (_read(directory, TOKENIZER_CONFIG) or {}).get(CLASS) or named)
-    words = [word.lstrip("#▁Ġ") for word in tokenizer.convert_ids_to_tokens(range(min(len(tokenizer), _PROBED)))]
+    vocabulary = tokenizer.get_vocab()
+    words = [word.lstrip("#▁Ġ") for word in sorted(vocabulary, key=vocabulary.__getitem__)[:_PROBED]]
     texts = [_HARD, *(" ".join(words[start : start + _IN_A_TEXT]) for start in range(0, len(words), _IN_A_TEXT))]
     try:
         with panics_as_errors():

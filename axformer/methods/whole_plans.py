@@ -131,7 +131,6 @@ class WholePlans:
             total=int(voters.sum()),
             min_loss=loss if is_base else self._min_loss,
             verdict=verdict,
-            precision="float32",
             parameters=targets.parameters(self._full) - targets.parameters(plan),
             seconds=ground.surroundings.clock() - self._started,
             plan=None if is_base else plan.layers,

@@ -109,7 +109,9 @@ class Trial(BaseModel):
     )
     min_loss: float = Field(description="Least loss before this trial.")
     verdict: Verdict
-    precision: str = Field(description="Number format that decided.")
+    precision: str = Field(
+        default="float32", description="Number format that decided; others only in earlier versions."
+    )
     parameters: int = Field(ge=0, description="Parameters that go if this element is removed.")
     seconds: float = Field(ge=0, description="Seconds since the pass began.")
     plan: tuple[LayerPlan, ...] | None = Field(

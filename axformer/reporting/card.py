@@ -9,7 +9,7 @@ from axformer.plan.elements import Dimensions, parse
 from axformer.plan.plan import Plan, PlanFile
 from axformer.reporting.card_forms import Loading, forms_legend, forms_table, loading_forms
 from axformer.reporting.card_metadata import metadata, name_of_data, name_of_model
-from axformer.reporting.card_tables import MOST_NAMED, before_and_after, by_layer, in_int8, path_table, without_removal
+from axformer.reporting.card_tables import MOST_NAMED, before_and_after, by_layer, path_table, without_removal
 from axformer.reporting.deploy_table import TITLES, deployables
 from axformer.reporting.findings import limit_of
 from axformer.reporting.look import first_look_of
@@ -79,7 +79,6 @@ def shown(report: Report, plan: Plan, dimensions: Dimensions, loading: Loading) 
         "before_and_after": before_and_after(report),
         "latency": _latency(report),
         "encoder": passage("encoder"),
-        "int8": None if report.int8 is None else in_int8(report.int8),
         "path_in_words": _path(report),
         "path": path_table(report),
         "latency_of_a_point": passage("latency_of_a_point"),
@@ -179,6 +178,6 @@ def _limits(report: Report) -> list[str]:
         *([] if report.dtype == "float32" else [passage("limit_of_precision", report.dtype)]),
         passage("limit_of_machine", report.environment),
         passage("limit_of_inputs", report.data["test"] is not None),
-        *([] if report.certificate is None else [passage("limit_of_certificate", report.config["evaluate_in"])]),
+        *([] if report.certificate is None else [passage("limit_of_certificate")]),
         passage("limit_of_deciding"),
     ]

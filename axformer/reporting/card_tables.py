@@ -5,18 +5,17 @@ from collections.abc import Iterator
 from axformer.plan.elements import Dimensions, label_of
 from axformer.plan.plan import LayerPlan, Plan
 from axformer.reporting.table import UNKNOWN, Table, number
-from axformer.wire.report import InInt8, Interval, Report, Scores
+from axformer.wire.report import Interval, Report, Scores
 
 MOST_NAMED = 60
 """Most removed elements that a card lists; beyond that it shows what is left of each layer."""
-_BEFORE_AND_AFTER = ["measure", "before", "after", "change"]
 _SETS = {"validation": "validation", "confirming": "confirming", "test": "held-out"}
 """The data sets of a report and the names that tables use for them."""
 
 
 def before_and_after(report: Report) -> Table:
     """Scores and sizes of both models."""
-    return Table(_BEFORE_AND_AFTER, _scores(report) + sizes_of(report))
+    return Table(["measure", "before", "after", "change"], _scores(report) + sizes_of(report))
 
 
 def by_layer(plan: Plan, dimensions: Dimensions) -> Table:
@@ -34,11 +33,6 @@ def by_layer(plan: Plan, dimensions: Dimensions) -> Table:
 
 def _gone(layer: LayerPlan) -> str:
     return "dropped" if layer.dropped else "gone"
-
-
-def in_int8(both: InInt8) -> Table:
-    """Scores of both models computed in int8."""
-    return Table(_BEFORE_AND_AFTER, _scores(both))
 
 
 def path_table(report: Report) -> Table:
@@ -74,9 +68,10 @@ def _fewer(before: int | None, after: int | None) -> str:
     return f"{before / after:.2f} times fewer" if after else "none"
 
 
-def _scores(both: Report | InInt8) -> list[list[str]]:
-    sets = [data for data in _SETS if getattr(both.base, data) is not None]
-    return [row for data in sets for row in _rows(data, _figures(both.base, data), _figures(both.pruned, data), both)]
+def _scores(report: Report) -> list[list[str]]:
+    base, pruned = report.base, report.pruned
+    sets = [data for data in _SETS if getattr(base, data) is not None]
+    return [row for data in sets for row in _rows(data, _figures(base, data), _figures(pruned, data), report)]
 
 
 def _figures(measures: Scores, data: str) -> dict[str, str]:
@@ -89,8 +84,8 @@ def _bracketed(interval: Interval, form: str = ".4f") -> str:
     return f"[{interval[0]:{form}}, {interval[1]:{form}}]"
 
 
-def _rows(data: str, before: dict[str, str], after: dict[str, str], both: Report | InInt8) -> list[list[str]]:
-    comparison = both.comparison[data]
+def _rows(data: str, before: dict[str, str], after: dict[str, str], report: Report) -> list[list[str]]:
+    comparison = report.comparison[data]
     assert comparison is not None, "both models were measured on this data"
     return [
         [

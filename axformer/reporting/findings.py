@@ -51,7 +51,6 @@ def finding_of(
     pruned: Scores,
     comparison: Mapping[str, Comparison | None],
     *,
-    in_int8: bool = False,
     points: float | None = None,
     expects_cost: bool = False,
 ) -> Finding:
@@ -62,18 +61,16 @@ def finding_of(
         base: scores of the untouched model.
         pruned: scores of the finished model.
         comparison: the comparison of the two by data set.
-        in_int8: whether both were computed in int8, as in the pass; the text then says so.
         points: the points of the first metric that the model was allowed to lose; None if nothing was allowed.
         expects_cost: whether a size or a speed was asked for, whatever it costs; the text then says what it cost.
     """
     for data, place in _PLACES.items():
         of_data, before, after = comparison.get(data), getattr(base, data), getattr(pruned, data)
         if of_data is not None:
-            where = f"{place} (both models in int8)" if in_int8 else place
-            found = _measured(task, data, where, before["loss"], after["loss"], of_data, has_limit=points is not None)
+            found = _measured(task, data, place, before["loss"], after["loss"], of_data, has_limit=points is not None)
             if expects_cost:
-                return _at_a_cost(found, where, of_data)
-            return found if points is None else _within(found, where, points, of_data)
+                return _at_a_cost(found, place, of_data)
+            return found if points is None else _within(found, place, points, of_data)
     return Finding(
         data=None,
         verdict=FindingVerdict.NOT_MEASURED,

@@ -5,11 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import torch
-
 from axformer.config import RunConfig
 from axformer.data.labels import ClassNames
-from axformer.evaluation.int8 import in_int8
 from axformer.forms.form import Form, Written
 from axformer.forms.kinds import COMPACT
 from axformer.forms.memory import device_peak_bytes, peak_bytes
@@ -27,12 +24,12 @@ from axformer.reporting.findings import finding_of
 from axformer.reporting.form_reports import FormsMeasured, JudgedBy, measure_forms, stock_attention_in, summary
 from axformer.reporting.look import doubt_about
 from axformer.reporting.speed import QUICK
-from axformer.scores.measured import Measured, Sets, as_report, compare, measure, measure_sets, scores_of
+from axformer.scores.measured import Measured, Sets, as_report, compare, measure, measure_sets
 from axformer.scores.task_tests import is_share_right, paired_test
 from axformer.tasks.base import Task
 from axformer.wire.data_summary import DataSummary
 from axformer.wire.metrics import first_metric
-from axformer.wire.report import Comparison, InInt8, JudgedRows, Measures, PathPoint, Report, Work
+from axformer.wire.report import Comparison, JudgedRows, Measures, PathPoint, Report, Work
 from axformer.wire.verdicts import Certificate, TargetOutcome
 
 USUAL_POINTS_OF_A_WISH = 5.0
@@ -122,9 +119,7 @@ def make_report(
     assert isinstance(size, Form), "without any form there is no report"
     of_pruned = _measures(small, of_small, size.bytes, targets, plan, latency.after)
     comparison = _comparisons(sets, both.base, of_small)
-    int8 = _in_int8(checkpoint, small, sets) if config.evaluate_in == "int8" else None
     hard = [index for index, layer in enumerate(plan.layers) if layer.hard_attention is not None]
-    figures = (of_base, of_pruned, comparison) if int8 is None else (int8.base, int8.pruned, int8.comparison)
     return Report(
         task=checkpoint.task.name,
         dtype=name_of(checkpoint.dtype),
@@ -134,15 +129,13 @@ def make_report(
         estimated_speedup=targets.speedup(plan),
         comparison=comparison,
         finding=finding_of(
-            *(checkpoint.task.name, *figures),
-            in_int8=int8 is not None,
+            *(checkpoint.task.name, of_base, of_pruned, comparison),
             points=None if targets.is_chosen or config.within_points is None else float(config.within_points),
             expects_cost=targets.is_chosen or config.expects_cost,
         ),
         certificate=decisions.certificate,
         doubt=_doubt(summaries),
         target=_target(targets, plan),
-        int8=int8,
         removed=_removed(trace, plan, path, checkpoint.dimensions),
         hard_attention=hard,
         trials=len(trace),
@@ -264,15 +257,6 @@ def _work(trace: Sequence[Trial], config: RunConfig, checkpoint: Checkpoint) -> 
         peak_bytes=peak_bytes(),
         device_peak_bytes=device_peak_bytes(device),
     )
-
-
-def _in_int8(checkpoint: Checkpoint, small: Any, sets: Sets) -> InInt8:
-    """Score both models in int8; quantization starts from float32."""
-    with in_int8(checkpoint.model, checkpoint.architecture):
-        before = measure_sets(checkpoint.model, checkpoint.task, sets)
-    with computing_in(small, torch.float32), in_int8(small, checkpoint.architecture):
-        after = measure_sets(small, checkpoint.task, sets)
-    return InInt8(base=scores_of(before), pruned=scores_of(after), comparison=_comparisons(sets, before, after))
 
 
 def _comparisons(

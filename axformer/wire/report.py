@@ -90,14 +90,6 @@ class Comparison(Schema):
     """What became of each class that the labels hold, the one that lost most first; empty where answers are no classes."""
 
 
-class InInt8(Schema):
-    """Both models computed in int8."""
-
-    base: Scores
-    pruned: Scores
-    comparison: dict[str, Comparison | None]
-
-
 class SpeedCell(Schema):
     """Speed on batches of one kind; all models of a report took turns, so their cells are comparable."""
 
@@ -336,8 +328,8 @@ class Report(Schema):
     notes: list[str] = Field(default=[])
     """What was said of the inputs and of this machine before the run; empty in reports of earlier versions."""
     dtype: str = "float32"
-    """The number format of the checkpoint, which the result has too. Both were measured in it; the pass decided in float32 or
-    int8, so losses of `path` and of the trace may differ a little from those of `base` and `pruned`."""
+    """The number format of the checkpoint, which the result has too. Both were measured in it; the pass decided in float32, so
+    losses of `path` and of the trace may differ a little from those of `base` and `pruned`."""
     base: Measures
     pruned: Measures
     one_position_ms: float | None = None
@@ -358,8 +350,8 @@ class Report(Schema):
     where nothing speaks against them, and in reports of earlier versions."""
     target: TargetOutcome | None = None
     """Null without `target_size` and `target_speedup`, and in reports of earlier versions."""
-    int8: InInt8 | None
-    """The same in int8 where the pass decided in it, else null."""
+    int8: dict[str, Any] | None = Field(default=None, exclude_if=lambda figures: figures is None)
+    """Only in reports of earlier versions: figures in int8, in which a pass could decide."""
     removed: list[str]
     """Ids of removed elements, largest only, in the order of their removal."""
     hard_attention: list[int]

@@ -29,7 +29,7 @@ class Finding(Schema):
     these, and `at_a_cost` where a size or a speed was asked for whatever it costs. Else `gain` where the loss's interval lies
     below 0, `no_reliable_gain` where it holds 0 or no more than rounding, `not_measured` without such data."""
     sentence: str
-    """The same for people, with figures; those of `int8` where the pass decided in int8, and then it says so."""
+    """The same for people, with figures."""
     advice: str
     """Advice that follows the sentence; may be empty."""
     answers: str

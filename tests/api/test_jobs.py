@@ -31,7 +31,7 @@ def test_a_posted_job_is_queued_and_every_setting_is_echoed(api):
     assert job["config"] == make_config("published", {"refine_margin": 1.5}).model_dump(mode="json")
     assert job["validation"]["columns"] == {"text": "sentence"}
     assert (job["test"], job["labels"]) == (sent["test"], sent["labels"])
-    assert job["forms"] == ["compact"]
+    assert job["forms"] == ["compact", "onnx_int8"]
     assert job["train"] == sent["train"]
     assert job["finetune"] == FinetuneSettings(epochs=2).model_dump()
     assert job["checkpoint"] == {"uri": "https://example.org/bert.tar.gz?…"}
@@ -227,7 +227,7 @@ def test_no_answer_reads_a_whole_report(api, stage):
 def test_a_job_shows_progress_error_and_report(api, stage, make_trial):
     progress = {"done": 2, "known": 9, "seconds": 1.0, "seconds_left": 3.5, "base_loss": 0.5, "min_loss": 0.4}
     progress |= {"operations": 900, "estimated_speedup": 1.1, "first_look": "40 rows"}
-    progress |= {"step": None}
+    progress |= {"step": None, "kept": None}
     earlier = {"pass_number": 1, "passes": 1, "order": "auto"}
     done = stage.running([make_trial(0)], progress | earlier | {"dimensions": {"layers": 2}})
     assert api.get(JOB.format(done)).json()["progress"] == progress

@@ -29,7 +29,7 @@ OF_PAPER = {
         "inspect_layers_first": False,
     },
     **{"coarse_margin": 1.0, "safeguard": "none", "safeguard_folds": 5, "precision": "float32", "refit": False},
-    **{"non_inferiority": None, "safeguard_alpha": 0.05},
+    **{"non_inferiority": None, "safeguard_alpha": 0.05, "evaluate_in": "float32"},
 }
 """Knobs of the preset ``paper`` as an earlier version stored them."""
 
@@ -126,6 +126,12 @@ def test_a_group_is_a_twelfth_of_the_block_unless_told() -> None:
         ("paper", {"explicit_order": ["layer.0.ffn"]}, "explicit_order=\\['layer.0.ffn'\\] .* with preset=published"),
         ("robust", {"ties_help": True}, "knob ties_help=True reproduces .*; give it with preset=published"),
         ("paper", {"non_inferiority": 0.3}, "knob non_inferiority=0.3 is of an earlier version"),
+        (
+            "paper",
+            {"evaluate_in": "int8"},
+            "evaluate_in='int8' is of an earlier version .*; ask for the form onnx_int8",
+        ),
+        ("smallest", {"evaluate_in": "int8"}, "knob evaluate_in='int8' is of an earlier version and no longer there"),
         ("smallest", {"leaving": "magnitude"}, "knob leaving='magnitude' is of an earlier version"),
         ("published", {"order": "explicit", "explicit_order": ["a", "a"]}, "=\\['a', 'a'\\]: names a more than once"),
     ],

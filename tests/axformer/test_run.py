@@ -15,7 +15,7 @@ from axformer.config import PassConfig, make_config
 from axformer.data.columns import DataSource
 from axformer.data.encoding import UNLABELLED
 from axformer.data.reading import read_rows
-from axformer.errors import ArtifactError, ConfigError, InputError
+from axformer.errors import ArtifactError, InputError
 from axformer.forms.fresh import FreshPython, in_package
 from axformer.forms.kinds import COMPACT, KINDS
 from axformer.forms.selfcheck import self_check
@@ -27,7 +27,7 @@ from axformer.plan.trial import Trial, Verdict
 from axformer.run import PruningRun
 from axformer.scores.measured import measure
 from axformer.wire.finetuning import FinetuneSettings
-from tests.family_cases import Case, checkpoint_of, data_of, stock_model
+from tests.family_cases import Case, stock_model
 from tests.forked import forked_interpreter
 from tests.runs import open_run
 from tests.tiny_families import tiny_family_tokenizer
@@ -310,32 +310,6 @@ def test_prune_in_memory_leaves_the_model_alone() -> None:
     assert result.model.num_parameters() < model.num_parameters()
     assert len(result.trace) >= 10
     assert not result.model.training
-
-
-def test_a_pass_in_int8_decides_and_reports_in_int8(checkpoint: Path, data: Path, tmp_path: Path) -> None:
-    knobs = PassConfig(evaluate_in="int8", majority_fraction=0.1)
-    run = open_run(checkpoint, DataSource(str(data)), test=DataSource(str(data)), config=knobs)
-    trace = list(run.trials())
-    report = run.publish(tmp_path / "pruned")
-    assert {trial.precision for trial in trace} == {"int8"}
-    assert report["int8"]["base"]["validation"]["loss"] == pytest.approx(trace[0].loss, abs=1e-4)
-    assert report["int8"]["base"]["validation"]["loss"] != report["base"]["validation"]["loss"]
-    change = report["int8"]["comparison"]["test"]["differences"]["loss"]
-    assert change["value"] < 0
-    assert "on held-out data (both models in int8) the loss" in report["finding"]["sentence"]
-    assert f"between {change['interval'][0]:+.4f} and {change['interval'][1]:+.4f}" in report["finding"]["sentence"]
-    assert "## In int8" in (tmp_path / "pruned" / "README.md").read_text(encoding="utf-8")
-    float_run = open_run(checkpoint, DataSource(str(data)), config=PassConfig(majority_fraction=0.1))
-    list(float_run.trials())
-    assert float_run.plan != run.plan, "the rounding of int8 decides otherwise somewhere"
-
-
-def test_int8_is_refused_before_any_work_where_it_does_not_reach() -> None:
-    case = Case("xlnet", "classification")
-    with pytest.raises(
-        ConfigError, match=r"evaluate_in='int8': models of type 'xlnet' keep projections outside of linear"
-    ):
-        PruningRun(checkpoint_of(case), data_of(case), None, PassConfig(evaluate_in="int8"))
 
 
 def test_notes_and_record_of_training_rows_are_those_of_other_rows(tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ CASES: dict[str, tuple[str, bytes, str]] = {
     "Feather of others": ("a.feather", b"FEA1" + bytes(40), "cannot be read"),
     "a key twice": ("a.jsonl", GOOD + b'{"text": "a", "label": 0, "label": 1}', "line 2 holds the key 'label' twice"),
     "a text of nothing": ("a.jsonl", line(text=" \u200b\u00a0"), "column 'text' is empty"),
-    "a sentence of one column": ("a.conll", b"a\n", "line 1 has 1 columns"),
+    "a sentence of one column": ("a.conll", b"a\n", "line 1 has one column, not two"),
     "a pickle": ("a.pkl", b"cos\nsystem\n(S'false'\ntR.", "is not read; write the rows as JSON Lines"),
     "an archive of NumPy": ("a.npy", b"\x93NUMPY", "is not read; write the rows as JSON Lines"),
     "an archive": ("a.jsonl.zip", b"PK", "ZIP archive"),

@@ -126,8 +126,7 @@ def test_data_that_a_worker_reads_is_not_refused(member, upload, problem, conten
         ("dev.csv", ROWS.replace(b"label", b"verdict"), "label"),
         ("dev.csv", b"text,label\nno end,\"", "dev.csv"),
         ("dev.csv", b"text,label\n", "no rows"),
-        ("dev.txt", ROWS, "'dev.txt' has no known ending"),
-        ("dev.tar.gz", packed(CHECKPOINT), "looks like a checkpoint: name it there"),
+        ("dev.txt", ROWS, "line 1 has one column, not two"),
     ],
     ids=count(),
 )  # fmt: skip
@@ -141,7 +140,6 @@ def test_data_that_a_worker_would_stop_at_is_told(member, upload, name, content,
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("dev.csv", ROWS, "'dev.csv' is not an archive"),
         ("m.tar.gz", b"not packed", "is damaged"),
         ("m.zip", b"PK not packed", "is damaged"),
         ("m.tar.gz", packed({"readme.md": b""}), "holds no config.json"),

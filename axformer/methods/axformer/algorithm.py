@@ -180,7 +180,6 @@ class _Pass:
             total=tally.total,
             min_loss=tally.loss if element is None else self._state.min_loss,
             verdict=judged.verdict,
-            precision=judged.precision,
             parameters=self._parameters_left(self._state.plan) - self._parameters_left(plan),
             seconds=self._clock() - self._started,
         )

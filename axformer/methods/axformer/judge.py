@@ -133,8 +133,6 @@ class Judged:
 
     tally: Tally
     verdict: Verdict
-    precision: str
-    """The number format that decided."""
 
 
 IsSafe = Callable[[Tensor], bool]
@@ -198,7 +196,7 @@ class Judge:
         tally = Tally(self._voters, None, ties_help=False)
         for part in self._evaluator.parts(plan):
             tally.add(part)
-        return Judged(tally, Verdict.BASE, self._evaluator.precision)
+        return Judged(tally, Verdict.BASE)
 
     def judge(self, element: Element, plan: Plan, state: PassState, *, has_parts: bool) -> Judged:
         """Measure a plan with one more element changed until its verdict is known (lines 3, 4 and 19).
@@ -215,7 +213,7 @@ class Judge:
         assert verdict is not None, "a trial that is measured to the end is decided"
         if verdict is Verdict.ACCEPT and not self._withstands(tally.losses, state):
             verdict = verdict_of_kept(tally.loss, rule)
-        return Judged(tally, verdict, self._evaluator.precision)
+        return Judged(tally, verdict)
 
     def _rule(self, element: Element, state: PassState, votes: int, *, has_parts: bool) -> Rule:
         config, share = self._config, self.trade_share

@@ -59,7 +59,8 @@ def test_xlnet_is_padded_where_its_head_does_not_look(summary: str, side: str) -
     checkpoint = classifier("xlnet", side, summary_type=summary)
     check_rows_alone(checkpoint, tiny_rows(20, labels=3), CONFIG)
     assert checkpoint.padding.alone == (summary == "mean")
-    said = notes_on(checkpoint, {}, None, CONFIG, prepare(rows_of(tiny_rows(4)), checkpoint, CONFIG), None)
+    data = prepare(rows_of(tiny_rows(4)), checkpoint, CONFIG)
+    said = notes_on(checkpoint, {"validation": data}, None, CONFIG, data, None)
     assert any("reads padding too" in note for note in said) == (summary == "mean")
 
 
@@ -90,10 +91,14 @@ def test_positions_that_the_longest_row_decides_are_counted_apart(family: str) -
     check_rows_alone(checkpoint, texts_of(LENGTHS), config)
     data = prepare(rows_of(texts_of(LENGTHS)), checkpoint, config)
     assert [batch.tokens > 16 for batch in data.samples.batches] == [False, True]
-    (note,) = notes_on(checkpoint, {"validation": data}, None, config, data, None)
-    assert "3 rows have more than 16 tokens" in note
+    assert any(
+        "3 rows have more than 16 tokens" in note
+        for note in notes_on(checkpoint, {"validation": data}, None, config, data, None)
+    )
     alike = prepare(rows_of(texts_of((20, 30))), checkpoint, config)
-    assert notes_on(checkpoint, {"validation": alike}, None, config, alike, None) == []
+    assert not any(
+        "more than 16" in note for note in notes_on(checkpoint, {"validation": alike}, None, config, alike, None)
+    )
 
 
 @pytest.mark.parametrize(

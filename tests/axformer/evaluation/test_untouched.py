@@ -14,7 +14,6 @@ from tests.family_cases import Case, checkpoint_of, data_of
 
 RUNS = {
     "paper": {},
-    "int8": {"evaluate_in": "int8"},
     "confirmed": {"confirm": 0.3},
     "trade": {"tolerance": 0.5, "confirm": 0.3, "within_points": 3},
 }
@@ -22,7 +21,9 @@ CASES = [Case("bert", "classification"), Case("bert", "question_answering"), Cas
 
 
 def run_of(case: Case, **knobs: object) -> PruningRun:
-    config = make_config("paper", {"attention_top_k": 3, "batch_tokens": 60, "accept_poor_model": True} | knobs)
+    config = make_config(
+        "paper", {"neuron_group_size": 24, "attention_top_k": 3, "batch_tokens": 60, "accept_poor_model": True} | knobs
+    )
     assert isinstance(config, PassConfig)
     checkpoint = checkpoint_of(case)
     return PruningRun(checkpoint, prepare(data_of(case).rows, checkpoint, config), None, config)

@@ -122,7 +122,7 @@ def test_a_damaged_one_is_refused(tmp_path: Path) -> None:
     with pytest.raises(AxFormerError, match="holds no feature model"):
         load_features(tmp_path)
     (tmp_path / DIMENSIONS_FILE).write_text("{}", encoding="utf-8")
-    with pytest.raises(AxFormerError, match="is not of a feature model"):
+    with pytest.raises(AxFormerError, match="does not describe the feature model"):
         load_features(tmp_path)
 
 

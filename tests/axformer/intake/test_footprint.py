@@ -38,7 +38,7 @@ SIZES = st.builds(
 BYTES = st.integers(0, 10**10)
 KNOBS = st.sampled_from(
     [
-        *({}, {"evaluate_in": "int8"}, {"batch_tokens": 64}, {"cache_budget": 0}),
+        *({}, {"batch_tokens": 64}, {"cache_budget": 0}),
         *({"method": "compress"}, {"method": "compress", "repair": "none"}, {"method": "compress", "polish": 1}),
         *({"method": "rank"}, {"order": "importance"}),
     ]

@@ -13,19 +13,20 @@ from tests.family_cases import Case, all_cases, checkpoint_of, data_of
 from tests.tiny_families import DIMENSIONS
 
 IDS = (
-    "layer.1.hard_attention",
-    "layer.3.ffn",
-    "layer.2.attention.head.1",
-    "layer.1.ffn.neurons.3:20",
-    "layer.3.attention",
+    ("layer.1.hard_attention", "layer.3.ffn"),
+    ("layer.2.attention.head.1", "layer.1.ffn.neurons.3:20"),
+    ("layer.3.attention",),
 )
 
 
 def some_points() -> list[Point]:
-    """The untouched model, and one more for each element."""
+    """The untouched model, and three that go further and further."""
     points = [Point(0, None, 0.0, Plan.full(DIMENSIONS))]
-    for seq, id in enumerate(IDS, 1):
-        points.append(Point(seq, id, 0.0, points[-1].plan.apply(parse(id), top_k=3)))
+    for seq, ids in enumerate(IDS, 1):
+        plan = points[-1].plan
+        for id in ids:
+            plan = plan.apply(parse(id), top_k=3)
+        points.append(Point(seq, ids[-1], 0.0, plan))
     return points
 
 

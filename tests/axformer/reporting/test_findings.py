@@ -163,14 +163,6 @@ def test_a_loss_that_fell_with_the_metric_is_no_gain() -> None:
     )
 
 
-def test_what_was_decided_in_int8_is_compared_in_int8_and_says_so() -> None:
-    test = McNemarTest(gained=8, lost=21, p_value=0.024)
-    comparison = {"test": changed(-0.1, -0.2, -0.05, test)}
-    finding = finding_of("classification", scores(test=1.0), scores(test=0.9), comparison, in_int8=True)
-    assert finding.sentence.startswith("Worse answers: on held-out data (both models in int8) the loss fell")
-    assert finding.answers.startswith("Of the answers on held-out data (both models in int8), 8 became right")
-
-
 def test_answers_that_became_worse_stand_first_where_the_loss_does_not_say_so() -> None:
     test = McNemarTest(gained=8, lost=21, p_value=0.024)
     finding = finding_of(

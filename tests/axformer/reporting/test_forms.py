@@ -175,6 +175,11 @@ def test_a_published_report_fits_the_published_schema(every_form: Path) -> None:
     report = json.loads((every_form / "report.json").read_text(encoding="utf-8"))
     validator.validate(report)
     assert Report.model_validate(report).model_dump(mode="json") == report
+    assert "int8" not in report
+    for of_earlier in (None, {"base": {}, "pruned": {}, "comparison": {"validation": None}}):
+        earlier = report | {"int8": of_earlier, "config": report["config"] | {"evaluate_in": "int8"}}
+        validator.validate(earlier)
+        assert Report.model_validate(earlier).config["evaluate_in"] == "int8"
     assert [error.message for error in validator.iter_errors({**report, "format": "axformer-report/1"})]
     assert [error.message for error in validator.iter_errors({**report, "forms": [{"name": "onnx"}]})]
 

@@ -1,6 +1,7 @@
 """A trade within points keeps the metric on the rows that decide, and else is the trade that it would be."""
 
 from collections.abc import Sequence
+from functools import cache
 
 import pytest
 import torch
@@ -18,7 +19,7 @@ from axformer.run import PruningRun
 from axformer.scores.measured import Recording, measure
 from axformer.scores.task_tests import POINT, is_share_right
 from axformer.wire.metrics import first_metric
-from tests.family_cases import Case, checkpoint_of, data_of
+from tests.family_cases import LONG, Case, checkpoint_of, data_of
 from tests.plain import PlainEvaluator
 
 TASKS = (
@@ -29,7 +30,8 @@ TRADE = {"tolerance": 0.5, "confirm": 0.3, "attention_top_k": 3}
 
 
 def run_of(task: str, **knobs: object) -> PruningRun:
-    return run_with(task, make_config("paper", TRADE | {"batch_tokens": 60, "max_length": 24} | knobs))
+    sizes = {"batch_tokens": LONG.get(task, 60), "max_length": 24}
+    return run_with(task, make_config("paper", TRADE | sizes | knobs))
 
 
 def run_with(task: str, config: PassConfig) -> PruningRun:
@@ -85,22 +87,26 @@ def test_a_limit_that_nothing_reaches_changes_nothing(task: str) -> None:
     assert timeless(list(with_limit.trials())) == timeless(list(without.trials()))
 
 
-@pytest.mark.parametrize("more", [{}, {"evaluate_in": "int8"}], ids=str)
-def test_resumed_equals_undisturbed(more: dict[str, object]) -> None:
-    whole = list(run_of("classification", within_points=3, **more).trials())
+def test_resumed_equals_undisturbed() -> None:
+    whole = list(run_of("classification", within_points=3).trials())
     first = next(trial.seq for trial in whole if trial.phase is Phase.TRADE)
     for cut in (1, first, first + 3, (first + len(whole)) // 2, len(whole) - 1):
-        assert timeless(list(run_of("classification", within_points=3, **more).trials(whole[:cut]))) == timeless(whole)
+        assert timeless(list(run_of("classification", within_points=3).trials(whole[:cut]))) == timeless(whole)
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_the_fast_evaluator_decides_as_the_plain_one(threads: int) -> None:
+@cache
+def decided_plainly() -> list[Trial]:
     run = run_of("classification", within_points=3)
     checkpoint, samples = run._checkpoint, deciding(run)
     recording = Recording(checkpoint.task, samples)
     limit = MetricLimit(3, recording)
     plain = PlainEvaluator(checkpoint.model, checkpoint.architecture, recording, samples)
-    slow = list(search(plain, run.dimensions, run.config, parameters_left=lambda _: 0, metric_limit=limit))
+    return list(search(plain, run.dimensions, run.config, parameters_left=lambda _: 0, metric_limit=limit))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_fast_evaluator_decides_as_the_plain_one(threads: int) -> None:
+    run, slow = run_of("classification", within_points=3), decided_plainly()
     cores = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:

@@ -99,7 +99,6 @@ def test_steps_are_shares_that_end_where_they_should() -> None:
     ("knobs", "message"),
     [
         ({"step": 0.5, "until": 0.2}, "step=0.5 is above until=0.2"),
-        ({"evaluate_in": "int8"}, "ranked pruning measures in float32"),
         ({"score": "taylr"}, "taylor"),
         ({"budgets": [0.5]}, "knob 'budgets' is of method=compress, not of method=rank"),
     ],
