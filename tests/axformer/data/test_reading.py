@@ -96,7 +96,11 @@ def test_columns_may_have_other_names(tmp_path: Path) -> None:
         ),
         ("data.jsonl", '{"text": "a", "label": [0, 1]}', r"row 1: column 'label' holds \[0, 1\], not a label"),
         ("data.parquet", "no parquet", "cannot be read"),
-        ("data.jsonl.gz", gzip.compress(b'{"text": "a", "label": 0}', mtime=0)[:-12], "cannot be read: Compressed file ended"),
+        (
+            "data.jsonl.gz",
+            gzip.compress(b'{"text": "a", "label": 0}', mtime=0)[:-12],
+            "cannot be read: Compressed file ended",
+        ),
         ("data.jsonl", b"BZh9", "is packed with bzip2; unpack it, or pack it with gzip"),
         ("data.csv.bz2", b"BZh9", "is packed with bzip2; unpack it, or pack it with gzip"),
         ("data.csv", b"\xfd7zXZ\x00", "is packed with xz; unpack it"),
