@@ -166,7 +166,7 @@ def write_config(path: Path, text: str) -> Path:
         (["CHECKPOINT", "--data", "DATA", "--columns", "text=a,text=b"], "two columns for text, 'a' and 'b'"),
         (["CHECKPOINT", "--data", "DATA", "--columns", "text=a"], "has no column 'a', it has label, text"),
         (["CHECKPOINT", "--data", "DATA", "--device", "abacus"], "device 'abacus' cannot be used here"),
-        (["CHECKPOINT", "--data", "DATA", "--test", "x.txt"], "data file 'x.txt' has no known ending"),
+        (["CHECKPOINT", "--data", "DATA", "--test", "x.doc"], "data file 'x.doc' has no known ending"),
         (
             ["CHECKPOINT", "--data", "DATA", "--finetune", "epochs=2"],
             "finetune says how to train, and train on what",
