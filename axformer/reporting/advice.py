@@ -51,6 +51,9 @@ def _outcome(target: TargetOutcome, report: Report, found: Deployables) -> Targe
         return target.model_copy(update={"usable": True})
     if standing not in _USELESS:
         return target
+    if not (report.config.get("target_size") or report.config.get("target_speedup")):  # someone chose it from a path
+        sentence = f"{target.sentence} It is not usable: it {found.lacks(compact)}."
+        return target.model_copy(update={"usable": False, "sentence": sentence})
     figures = target.sentence.partition(": ")[2].rstrip(".")
     sentence = f"Reached, not usable: {figures}, but the model {found.lacks(compact)}. {_instead(report, found)}"
     return target.model_copy(update={"usable": False, "sentence": sentence})
