@@ -175,7 +175,7 @@ def test_a_pass_that_stops_at_its_target_ends_with_all_that_a_job_has(
     with session_scope(context.sessions) as session:
         events = events_after(session, job_id, limit=100).items
     notes = [event.data["notes"] for event in events if event.type == "job.noted"]
-    assert notes == [[alone.closing_note]]
+    assert notes == [alone.notes, [alone.closing_note]]
 
 
 def test_a_job_whose_worker_died_behind_its_target_measures_no_trial_again(
