@@ -14,9 +14,17 @@ from axformer.data.rows import Rows
 from axformer.devices import gain_in_rate, low_precision
 from axformer.errors import ConfigError, DataError
 from axformer.intake.checkpoint import Checkpoint, load_checkpoint
-from axformer.intake.dataset import DataSet, encode_like, prepare, prepare_calibration, prepare_inputs, prepare_like
+from axformer.intake.dataset import (
+    SHARE,
+    DataSet,
+    encode_like,
+    prepare,
+    prepare_calibration,
+    prepare_inputs,
+    prepare_like,
+)
 from axformer.intake.likeness import figures_of, unlike
-from axformer.intake.parts import FEW_INPUTS, SHARE, split_off
+from axformer.intake.parts import FEW_INPUTS, split_off
 from axformer.new_head import Headed, loaded_again, train_head
 from axformer.repair.freezing import check_freezes
 from axformer.repair.refit import can_refit

@@ -235,8 +235,8 @@ class PruningRun:
     def notes(self) -> list[str]:
         """Notes for the user before the pass, on the input or on this machine."""
         sets = {"validation": self._validation, "test": self._test, CALIBRATION: self.calibration}
-        is_drawn = self._calibrating is not self.deciding and self.calibration is None
-        drawn = self._calibrating.samples.encoded.notes[-1:] if is_drawn else ()
+        fitted, deciding = (one.samples.encoded.notes for one in (self._calibrating, self.deciding))
+        drawn = [note for note in fitted if self.calibration is None and note not in deciding]
         return [
             *notes_on(self._checkpoint, sets, self._confirming, self.config, self._calibrating, self._repair),
             *(f"validation data: {note}" for note in drawn),

@@ -83,7 +83,9 @@ def brought(ran: Ran) -> str:
     gone = "nothing removed" if left == 1 else f"{1 - left:.1%} of the parameters gone"
     operations = report["estimated_speedup"]
     fewer = "" if operations == 1 else f", {operations:.2f} times fewer operations"
-    best = forms.shown
+    best = forms.best
+    if best is None:
+        return f"{gone}{fewer}. {forms.sentence}"
     if best.metric is None or best.change is None:
         raise ValueError(f"{ran.name} was measured without held-out data")
     metric = f"{forms.metric} {100 * best.metric:.2f} ({100 * best.change:+.2f})"

@@ -79,6 +79,11 @@ def stock_model(case: Case) -> Any:
     return tiny_family_model(case.family, auto_class, **changes)
 
 
+def batching_of(case: Case) -> PassConfig:
+    """How the data of a case comes in batches."""
+    return CONFIG.model_copy(update={"batch_tokens": LONG.get(case.task, CONFIG.batch_tokens)})
+
+
 @cache
 def checkpoint_of(case: Case) -> Checkpoint:
     """The model as a pass has it."""
@@ -90,8 +95,7 @@ def checkpoint_of(case: Case) -> Checkpoint:
 def data_of(case: Case) -> DataSet:
     """Data for it, fit for derivatives also where a test without them asks for it first."""
     with torch.inference_mode(mode=False):
-        config = CONFIG.model_copy(update={"batch_tokens": LONG.get(case.task, CONFIG.batch_tokens)})
-        return prepare(rows_of(SETTINGS[case.task][2]), checkpoint_of(case), config)
+        return prepare(rows_of(SETTINGS[case.task][2]), checkpoint_of(case), batching_of(case))
 
 
 def some_plan(seed: int, dimensions: Dimensions = DIMENSIONS) -> Plan:

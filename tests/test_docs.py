@@ -116,7 +116,7 @@ def test_code_on_a_page_is_code(page: Path) -> None:
 
 def test_knobs_on_the_guides_are_knobs() -> None:
     text = "".join(page.read_text(encoding="utf-8") for page in GUIDES)
-    named = set(re.findall(r"(?:`|--set )([a-z_]+)=", text)) - {"preset", "name", *GoalName}
+    named = set(re.findall(r"(?:`|--set )([a-z_]+)=", text)) - {"preset", "name", "orient", *GoalName}
     assert named <= set(KNOBS)
     assert len(named) > 10
 

@@ -92,7 +92,7 @@ def make_forms(
                 steps.advance(detail=f"making and checking the form {name}")
             forms.append(_made(finished, kind, result, pythons[name], forms))
     if COMPACT in names and not any(isinstance(form, Form) for form in forms):
-        raise ArtifactError("; ".join(form.reason for form in forms if isinstance(form, NotMade) and form.failed))
+        raise ArtifactError("; ".join(form.reason for form in forms if isinstance(form, NotMade)))
     return forms
 
 

@@ -13,13 +13,10 @@ from axformer.config import RunConfig
 from axformer.data.encoding import Encoded
 from axformer.errors import ConfigError, DataError
 from axformer.intake.checkpoint import Checkpoint
-from axformer.intake.dataset import DataSet, prepare
+from axformer.intake.dataset import SHARE, DataSet, prepare
 
 FEW_INPUTS = 30
 """With fewer different inputs that decide, the user is told."""
-SHARE = 0.05
-"""A share of common rows that is reported. Fewer hardly move a metric: a model that is right on every one of them, and on nine
-in ten of the others, gains half a point by them."""
 
 
 def split_off(data: DataSet, checkpoint: Checkpoint, config: RunConfig) -> tuple[DataSet, DataSet | None]:

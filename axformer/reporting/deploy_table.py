@@ -227,9 +227,9 @@ class Deployables:
             own = self.same_before(best)
             if own is None:
                 return ""
-            return (
-                f"Pruning makes it {best.times_of(own)[0]:.2f} times as fast as {TITLES[own.name]} of your own model."
-            )
+            ratio = best.times_of(own)[0]
+            made = f"makes it {ratio:.2f} times as fast as" if ratio > 1 else "did not make it faster than"
+            return f"Pruning {made} {TITLES[own.name]} of your own model."
         pruned = [row for row in self.rows[1:] if not row.of_untouched and row.name == best.name]
         if not pruned:
             return "It lies in the result." if best.directory is not None else ""

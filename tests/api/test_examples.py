@@ -90,6 +90,7 @@ def of_a_job(api: TestClient, settings: Settings) -> dict[str, Any]:
         "test": {"uri": uploaded(api, "test.jsonl", rows(20, seed=1))["uri"]},
         "preset": "paper",
         "config": {"refine_margin": 1.2, "accept_poor_model": True},
+        "forms": ["compact"],
         "labels": {"project": "reviews"},
         "webhook": {"url": "https://ci.acme.example/axformer"},
     }

@@ -78,8 +78,7 @@ def test_more_rows_confirm_where_others_calibrate(
 @given(st.floats(0, 100, exclude_min=True, exclude_max=True))
 def test_every_number_within_its_range_makes_a_config(number: float) -> None:
     for name in GoalName:
-        is_times = name in (GoalName.SPEEDUP, GoalName.OPERATIONS)
-        if ABOUT_GOALS[name].number is not None and (number > 1 or not is_times):
+        if ABOUT_GOALS[name].number is not None and (number > 1 or name not in (GoalName.SPEEDUP, GoalName.OPERATIONS)):
             config_for(parse_goal(f"{name}={number!r}"))
 
 

@@ -19,7 +19,11 @@ from tests.tiny_models import tiny_model, tiny_rows, tiny_tokenizer
 
 PLAIN = {"checkpoint": "model", "validation": "dev.jsonl"}
 
-TEXTS = st.text("abcé ./-_'\"$", min_size=1, max_size=12).filter(lambda text: not text.startswith("-"))
+TEXTS = (
+    st.text("abcé ./-_'\"$", min_size=1, max_size=12)
+    .map(str.strip)
+    .filter(lambda text: text and not text.startswith("-"))
+)
 KNOBS = st.fixed_dictionaries(
     {},
     optional={

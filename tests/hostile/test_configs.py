@@ -39,9 +39,9 @@ TEXTS: dict[str, tuple[str | bytes, str]] = {
     "infinite": ('{"model_type": "bert", "layer_norm_eps": -Infinity}', "-Infinity, which is not a number"),
     "a long number": ('{"model_type": "bert", "vocab_size": ' + "9" * 5000 + "}", "config.json cannot be read"),
     "large": ('{"a": "' + "x" * (4 << 20) + '"}', "more than 4194304 bytes"),
-    "no family": ("{}", "config.json names no model_type"),
+    "no family": ("{}", "names no model_type"),
     "another family": ('{"model_type": "longformer"}', "models of type 'longformer' are not supported"),
-    "a family that is not a text": ('{"model_type": {"a": 1}}', "config.json names no model_type"),
+    "a family that is not a text": ('{"model_type": {"a": 1}}', "names no model_type"),
     "a family as a path": ('{"model_type": "../../bert"}', "are not supported"),
 }
 

@@ -48,11 +48,11 @@ def test_the_form_says_what_each_preset_is_and_takes_the_default(member):
     assert f"<option selected>{DEFAULT_PRESET}</option>" in text
 
 
-def test_the_compact_form_alone_is_ticked_and_what_is_made(member, sessions, crew):
-    assert re.findall(r'name="forms" value="(\w+)" checked', member.get("/new").text) == ["compact"]
+def test_int8_is_ticked_beside_the_compact_form_and_both_are_made(member, sessions, crew):
+    assert re.findall(r'name="forms" value="(\w+)" checked', member.get("/new").text) == ["compact", "onnx_int8"]
     send(member)
     (job,) = jobs_of(sessions, crew)
-    assert job.spec["forms"] == ["compact"]
+    assert job.spec["forms"] == ["compact", "onnx_int8"]
 
 
 def test_code_in_a_reason_is_code_and_all_else_is_text():
@@ -144,7 +144,7 @@ def test_a_check_sends_nothing(member, sessions, crew):
     ("fields", "marked", "said"),
     [
         ({"name": ""}, "name", "at least 1 character"),
-        ({"checkpoint": "ftp://x"}, "checkpoint", "has no scheme that is fetched"),
+        ({"checkpoint": "ftp://x"}, "checkpoint", "lies where this service does not read"),
         ({"validation": "upload:upl_" + "0" * 32}, "validation", "is not an upload of your team"),
         ({"knob.refine_margin": "0.5"}, "", "refine_margin=0.5"),
         ({"knob.order": "explicit"}, "", "give both or neither"),
@@ -270,7 +270,7 @@ def test_without_a_goal_the_preset_counts(member, sessions, crew):
 
 def test_a_number_that_a_goal_cannot_have_is_said_at_the_goals(member, sessions, crew):
     text = html.unescape(send(member, goal="speedup", **{"goal.speedup": "1"}).text)
-    assert "goal 'speedup=1': times fewer operations must lie above 1" in text
+    assert "goal 'speedup=1': times as fast must lie above 1" in text
     assert 'id="goal"' in text
     assert re.findall(r'name="goal" value="([a-z-]*)" checked', text) == ["speedup"]
     assert jobs_of(sessions, crew) == []

@@ -133,7 +133,9 @@ def test_a_target_is_the_first_line_of_the_result_and_has_an_exit_code_where_it_
     tmp_path: Path, checkpoint: Path, data: Path, times: float, code: int, first: str
 ) -> None:
     wish = (
-        ("--goal", f"speedup={times}") if code == 0 else ("--preset", "paper", "--set", f"target_speedup={9 * times}")
+        ("--goal", f"operations={times}")
+        if code == 0
+        else ("--preset", "paper", "--set", f"target_speedup={9 * times}")
     )
     result = invoke("prune", checkpoint, "--data", data, "--output", tmp_path / "out", *wish)
     assert result.exit_code == code, result.stderr
@@ -243,9 +245,10 @@ def test_a_terminal_shows_what_moves() -> None:
     with console.file, display_for(console, measured_by(DIMENSIONS, PassConfig())) as display:
         display.show(trial(0, Phase.BASE, None, 0.7, Verdict.BASE))
         display.show(trial(1, Phase.HARD_ATTENTION, "layer.0.hard_attention", 0.69, Verdict.ACCEPT))
-        display.show(trial(2, Phase.BLOCK, "layer.1.ffn", 0.63, Verdict.ACCEPT))
+        display.show(trial(2, Phase.HARD_ATTENTION, "layer.1.hard_attention", 0.7, Verdict.REJECT))
+        display.show(trial(3, Phase.BLOCK, "layer.1.ffn", 0.63, Verdict.ACCEPT))
     shown = console.export_text()
-    for part in ("3/7", "0.6300", "(base 0.7000, -10.0%)", "removed 1 element, 1,200 parameters", "about 4 s left"):
+    for part in ("4/7", "0.6300", "(base 0.7000, -10.0%)", "removed 1 element, 1,200 parameters", "about 3 s left"):
         assert part in shown
 
 
@@ -262,7 +265,7 @@ def test_a_trial_is_called_by_its_number_in_the_trace(is_terminal: bool) -> None
     )
     assert (base.split()[:3], first.split()[:3]) == (["trial", "0", "base"], ["trial", "1", "layer.1.ffn"])
     if not is_terminal:
-        assert first.endswith("2 of 7 done")
+        assert first.endswith("2 of 5 done"), "no hard attention was tried"
 
 
 def test_a_bound_is_shown_as_one() -> None:

@@ -18,10 +18,9 @@ from axformer.data.reading import read_rows
 from axformer.errors import ArtifactError
 from axformer.forms import make
 from axformer.forms.agreement import compare_outputs
-from axformer.forms.fresh import FreshPython, in_package
 from axformer.forms.kinds import COMPACT, KINDS, ONNX, ZEROED
 from axformer.forms.make import Finished
-from axformer.forms.selfcheck import self_check
+from axformer.forms.selfcheck import check_numbers
 from axformer.intake.checkpoint import load_checkpoint
 from axformer.intake.dataset import prepare
 from axformer.model.compact import compact
@@ -112,15 +111,7 @@ def test_a_model_that_overflows_at_its_own_precision_is_told(half: Path, data: P
     with pytest.raises(
         ArtifactError, match=r"not numbers where it computes in float16; save the checkpoint in float32 or"
     ):
-        self_check(
-            model,
-            checkpoint.tokenizer,
-            encoded,
-            KINDS[COMPACT],
-            published / "model",
-            FreshPython(in_package(COMPACT)),
-            pooled=True,
-        )
+        check_numbers(model, checkpoint.tokenizer, encoded)
 
 
 def test_figures_are_of_what_is_deployed(published: Path, half: Path, data: Path, report: dict[str, Any]) -> None:

@@ -23,7 +23,7 @@ from axformer.plan.plan import Plan
 from axformer.repair.refit import refit_plan
 from axformer.repair.storage import read_refit
 from axformer.run import PruningRun
-from tests.family_cases import CONFIG, SETTINGS, Case, checkpoint_of, data_of
+from tests.family_cases import CONFIG, SETTINGS, Case, batching_of, checkpoint_of, data_of
 from tests.runs import open_run
 from tests.tiny_models import tiny_rows, write_rows
 
@@ -44,7 +44,7 @@ def without_columns(rows: list[dict[str, object]], *names: str) -> list[dict[str
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_rows_without_labels_are_what_rows_with_them_are(case: Case) -> None:
     deciding, checkpoint = data_of(case), checkpoint_of(case)
-    calibrating = prepare_inputs(deciding, rows_of(unlabelled(case)), checkpoint, CONFIG)
+    calibrating = prepare_inputs(deciding, rows_of(unlabelled(case)), checkpoint, batching_of(case))
     assert len(calibrating.samples) == len(deciding.samples)
     for one, other in zip(calibrating.samples.batches, deciding.samples.batches, strict=True):
         assert torch.equal(one.rows, other.rows)

@@ -120,8 +120,10 @@ def rows_of_words(path: Path, size: int, words: int) -> list[int]:
     return [words + 2] * count
 
 
-@pytest.mark.parametrize("size", [1_000, 30_000, 1_000_000, 100_000_000])
-@pytest.mark.parametrize("words", [8, 60, 400])
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [(1_000, 8), (30_000, 60), (1_000_000, 8), (1_000_000, 400), (10_000_000, 60), (100_000_000, 400)],
+)
 @pytest.mark.parametrize("part", ["validation", "calibrate"])
 def test_what_is_fitted_is_estimated_as_it_is_drawn(tmp_path: Path, size: int, words: int, part: str) -> None:
     config = make_config("smallest", {"confirm": 0.4})

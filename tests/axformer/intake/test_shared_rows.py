@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 
 from axformer.cli.main import app
 from axformer.data.encoding import Encoded, without_labels
-from axformer.intake.parts import SHARE, shared_with
+from axformer.intake.dataset import SHARE
+from axformer.intake.parts import shared_with
 from axformer.wire.report import Report
 from tests.tiny_models import save_tiny_checkpoint, tiny_rows, write_rows
 

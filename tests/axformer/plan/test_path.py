@@ -116,7 +116,7 @@ def test_a_trace_with_bands_of_an_earlier_version_is_read(result: Path, tmp_path
     ("upto", "spoil", "complaint"),
     [
         (10_000, lambda trace: None, "there is no trial 10000; the trace has trials 0 to"),
-        (0, lambda trace: trace.unlink(), "it must lie beside the plan"),
+        (0, lambda trace: trace.unlink(), "there is no trace.jsonl in it"),
         (0, lambda trace: trace.write_text("{}\n"), "is not a trace"),
         (0, lambda trace: trace.write_text(""), "is empty"),
         (0, lambda trace: trace.write_text(trace.read_text().splitlines()[0]), "does not lead to the plan"),
