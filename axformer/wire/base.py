@@ -41,10 +41,7 @@ NESTED_MOST = 32  # knobs have two levels; what writes JSON gives up at some hun
 LABEL_COUNT = 16  # labels find jobs; they are not a place for documents
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=NAME_LENGTH, pattern=_NO_CONTROL_CHARACTERS)]
-Uri = Annotated[
-    str,
-    StringConstraints(strip_whitespace=True, min_length=1, max_length=URI_LENGTH, pattern=_NO_CONTROL_CHARACTERS),
-]
+Uri = Annotated[str, StringConstraints(min_length=1, max_length=URI_LENGTH, pattern=_NO_CONTROL_CHARACTERS)]
 LabelKey = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,62}$")]
 LabelValue = Annotated[str, StringConstraints(max_length=LABEL_LENGTH, pattern=_NO_CONTROL_CHARACTERS)]
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, Field, GetJsonSchemaHandler, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
@@ -20,13 +20,13 @@ _SCHEME = re.compile(r"[a-z][a-z0-9+.]+://|upload:|hf:", re.IGNORECASE)
 
 
 def tidy(reference: str) -> str:
-    """A reference without spaces around it, its scheme in small letters."""
+    """A reference without spaces around it, its scheme in small letters; a path, which may have such spaces, as it is."""
     text = reference.strip()
     found = _SCHEME.match(text)
-    return text if found is None else found[0].lower() + text[found.end() :]
+    return reference if found is None else found[0].lower() + text[found.end() :]
 
 
-Address = Annotated[Uri, AfterValidator(tidy)]
+Address = Annotated[Uri, BeforeValidator(lambda value: tidy(value) if isinstance(value, str) else value)]
 
 
 class Reference(Schema):

@@ -259,16 +259,19 @@ def test_an_answer_that_is_no_small_file_is_refused(
             assert sum(Path(path).stat().st_size for path in files_in(place)) <= 1000
 
 
-def test_a_packed_answer_is_not_unpacked_without_end(tmp_path: Path) -> None:
-    """Nothing is asked to be packed; what comes packed all the same is counted as it unpacks."""
-    policy = replace(POLICY, private_hosts=frozenset({"127.0.0.1"}), data_bytes=1000)
+@pytest.mark.parametrize(
+    ("body", "refusal"),
+    [(gzip.compress(b"x" * (8 << 20)), ReferenceTooLarge), (b"x" * 900, ReferenceInvalid)],
+    ids=["a bomb", "no gzip"],
+)
+def test_a_packed_answer_is_counted_unpacked(tmp_path: Path, body: bytes, refusal: type[FetchError]) -> None:
+    policy = replace(POLICY, private_hosts=frozenset({"127.0.0.1"}), data_bytes=10_000)
     with (
-        Loopback(
-            lambda *_: Answer(headers={"Content-Encoding": "gzip"}, body=gzip.compress(b"x" * 10_000_000))
-        ) as running,
-        pytest.raises(ReferenceTooLarge),
+        Loopback(lambda *_: Answer(headers={"Content-Encoding": "gzip"}, body=body)) as running,
+        pytest.raises(refusal),
     ):
         fetcher(tmp_path, policy).data(f"{running.url}/a.csv", tmp_path / "data")
+    assert sum(Path(path).stat().st_size for path in files_in(tmp_path)) <= 10_000
 
 
 def test_webhooks_go_to_no_such_address_either(monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests) -> None:

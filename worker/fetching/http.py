@@ -178,6 +178,10 @@ def _as_fetch_errors(shown: str, deadline: Deadline) -> Iterator[None]:
         raise
     except httpx2.TransportError as error:
         raise (_too_slow(shown) if deadline.is_over else _unavailable(shown, error)) from error
+    except httpx2.DecodingError as error:
+        raise ReferenceInvalid(
+            f"'{shown}' comes packed, and cannot be unpacked ({error}); have it sent as it is"
+        ) from error
     except (httpx2.InvalidURL, httpx2.HTTPError) as error:
         raise ReferenceInvalid(f"'{shown}' is not an address that can be read: {error}; check it") from error
 
