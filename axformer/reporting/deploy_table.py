@@ -211,7 +211,7 @@ class Deployables:
         )
         told = [f"Deploy {what}: {times_in_words(best)} with one input", *self._metric_of(best)]
         if best.judgement.is_certified:
-            told.append("certified")
+            told.append(f"certified within {self.unit}")
         return " ".join(filter(None, (f"{', '.join(told)}.", self._pruning_adds(best), best.lost_class)))
 
     def _metric_of(self, row: Deployable) -> list[str]:

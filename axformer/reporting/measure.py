@@ -207,7 +207,6 @@ def _judged(
         is_share=is_share_right(task.name),
         points=certificate.points if certificate is not None and at_most is None else at_most or usual,
         guess=None if summary is None or summary.guess is None else summary.guess.get(metric),
-        is_certified=certificate is not None,
     )
 
 
@@ -223,7 +222,7 @@ def _judged_by(
     names = ClassNames.of(checkpoint.model.config).names
     if certificate is None or both.doubts.get("confirming") is not None:
         return JudgedBy(judged, names)
-    return JudgedBy(judged, names, paired_test(both.base["confirming"].votes, checkpoint.task, certificate.points))
+    return JudgedBy(judged, names, paired_test(both.base["confirming"].votes, checkpoint.task, judged.points))
 
 
 @dataclass(frozen=True)

@@ -157,8 +157,8 @@ class FormReport(Schema):
     classes_answered: int | None = None
     """How many different classes it answers on that data; null where answers are no classes."""
     p_value: float | None = None
-    """Of its own paired test on the confirming rows, that its metric fell by at least the points of `certificate`; null without
-    a certificate. At most 0.05 certifies the form."""
+    """Of its own paired test on the confirming rows, that its metric fell by at least the points of `judged`; null without a
+    certificate of the run. At most 0.05 certifies the form."""
     judgement: Judgement | None = None
     """What the rows of `judged` show of it; null for the untouched model itself, and in reports of earlier versions."""
     change: Comparison | None = None
@@ -182,8 +182,6 @@ class JudgedRows(Schema):
     metric that is no share."""
     guess: float | None = None
     """The share that the most frequent answer gets right; null where the first metric is not that share."""
-    is_certified: bool = False
-    """Whether the run chose its model by a certificate, so that a form needs one of its own."""
 
 
 class Deployment(Schema):

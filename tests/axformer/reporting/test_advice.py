@@ -13,7 +13,9 @@ from axformer.cli.main import app
 from axformer.config import make_config
 from axformer.data.columns import DataSource
 from axformer.errors import ConfigError
+from axformer.run import PruningRun
 from axformer.wire.report import Report
+from axformer.wire.run import read_run
 from axformer.wire.verdicts import Standing
 from store.summaries import outcome_of, summary_of
 from tests.runs import open_run
@@ -84,6 +86,25 @@ def test_a_target_that_a_useless_model_reached_is_said_first(reached: Report) ->
     assert reached.target.sentence.startswith("Reached, not usable: ") == useless
     outcome = outcome_of(summary_of(reached.model_dump(mode="json")))
     assert outcome == ("not_usable" if useless else "done")
+
+
+def test_a_form_is_certified_for_the_points_that_it_is_judged_by(
+    checkpoint: Path, data: dict[str, str], tmp_path: Path
+) -> None:
+    """Few rows show a fall below 90 points, and none below one."""
+    knobs = {"within_points": 90.0, "confirm": 0.5, "budgets": [0.9], "table_rows": 16, "accept_poor_model": True}
+    asked = {"checkpoint": str(checkpoint), "validation": data["validation"], "preset": "smallest", "config": knobs}
+    run = PruningRun.open(read_run(asked | {"at_most": 1.0}))
+    list(run.trials())
+    report = Report.model_validate(run.publish(tmp_path / "out"))
+    assert report.certificate is not None
+    assert report.judged is not None
+    assert (report.certificate.points, report.judged.points) == (90.0, 1.0)
+    (compact,) = [form for form in report.forms if form.name == "compact"]
+    assert compact.p_value is not None
+    assert compact.p_value > 0.05
+    assert compact.judgement is not None
+    assert not compact.judgement.is_certified
 
 
 def advice(**changes: Any) -> dict[str, Any]:

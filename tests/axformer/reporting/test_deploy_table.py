@@ -148,7 +148,7 @@ def test_few_rows_show_nothing_even_where_no_answer_changed_and_it_is_said_how_m
 def test_a_form_with_a_certificate_of_its_own_is_advised_unless_held_out_rows_speak_against_it() -> None:
     certified = form("onnx_int8", 5.0, lost=40, gained=10, p_value=0.01)
     made = found(certified, points=2.0)
-    assert made.sentence.endswith("held-out accuracy 83.50 (before 85.00), certified.")
+    assert made.sentence.endswith("held-out accuracy 83.50 (before 85.00), certified within 2 points.")
     assert made.advice().certified
     assert best(form("onnx_int8", 5.0, lost=40, gained=10, p_value=0.2), points=2.0) is None
     assert best(form("onnx_int8", 5.0, lost=200, gained=10, p_value=0.01), points=2.0) is None
