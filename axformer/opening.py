@@ -30,8 +30,9 @@ from axformer.repair.freezing import check_freezes
 from axformer.repair.refit import can_refit
 from axformer.repair.teacher import for_teacher
 from axformer.repair.training import Training, check_trainable
-from axformer.scores.planning import POINT, USUAL_RATE, smallest_margin
-from axformer.scores.task_tests import too_few_rows
+from axformer.scores.own_answers import check_can_answer, split, with_own_answers, without_those_of
+from axformer.scores.planning import POINT, USUAL_POINTS, USUAL_RATE, fewest_rows, most_changed, smallest_margin
+from axformer.scores.task_tests import takes_unlabelled, too_few_rows
 from axformer.surroundings import Surroundings
 from axformer.tasks.causal_lm import CausalLanguageModelling
 from axformer.tasks.masked_lm import MaskedLanguageModelling
@@ -46,6 +47,7 @@ _UNLABELLED = (
 )
 CALIBRATION = "calibration"
 """The name of separate calibration data."""
+UNLABELLED_ROWS = "unlabelled data"
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,10 @@ class Inputs:
     test: DataSet | None = None
     repair: Training | None = None
     calibration: DataSet | None = None
+    unlabelled: DataSet | None = None
+    """The unlabelled rows that confirm, with the untouched model's answers as labels; None where none can."""
+    notes: tuple[str, ...] = ()
+    """What the user should know of the unlabelled rows."""
     names: Mapping[str, str] = field(default_factory=dict)
     """The inputs' names for people; see :attr:`axformer.wire.report.Report.names`."""
     headed: Headed | None = None
@@ -72,7 +78,7 @@ def open_inputs(settled: SettledRun, device: str) -> Inputs:
     run, settings = settled.run, settled.finetune
     rows = {part: read_data(part, source_of(reference), settings) for part, reference in run.data().items()}
     seed = 0 if settings is None else settings.seed
-    loaded = load_checkpoint(run.checkpoint.uri, device, run.head, seed).for_rows(rows["validation"])
+    loaded = for_run(load_checkpoint(run.checkpoint.uri, device, run.head, seed), rows)
     names = {part: shown_name(source.uri) for part, source in run.sources().items()}
     return replace(fitted_together(settled, loaded, rows), names=names)
 
@@ -89,14 +95,55 @@ def fitted_together(settled: SettledRun, checkpoint: Checkpoint, rows: Mapping[s
         InputError: something does not fit the other inputs.
     """
     config, test, more, train = settled.knobs, rows.get("test"), rows.get("calibrate"), rows.get("train")
-    deciding = prepare(rows["validation"], checkpoint, config)
+    labelled, free = rows.get("validation"), rows.get("unlabelled")
+    deciding = None if labelled is None else prepare(labelled, checkpoint, config)
+    calibration, confirming = None, None
+    if free is not None:
+        calibrates = deciding is None or (more is None and config.needs.calibration)
+        calibration, confirming = split(free, deciding, checkpoint, config, calibrates=calibrates)
+    if deciding is None:
+        check_can_answer(checkpoint.task)
+        assert calibration is not None, "a run without validation data has unlabelled rows that calibrate"
+        deciding = with_own_answers(calibration.rows, None, checkpoint, config)
+        calibration = None
+    if more is not None:
+        calibration = prepare_calibration(deciding, more, checkpoint, config)
     measuring = None if test is None else prepare_like(deciding, test, checkpoint, config)
-    calibration = None if more is None else prepare_calibration(deciding, more, checkpoint, config)
     repair = None
     if train is not None and settled.finetune is not None:
-        fitted_to = "" if more is None else more.digest()
+        fitted_to = "" if calibration is None else calibration.rows.digest()
         repair = _training(train, settled.finetune, deciding, checkpoint, config, fitted_to)
-    return Inputs(checkpoint, deciding, measuring, repair, calibration)
+    inputs = Inputs(checkpoint, deciding, measuring, repair, calibration)
+    return inputs if confirming is None else _with_unlabelled(inputs, confirming, config)
+
+
+def for_run(checkpoint: Checkpoint, rows: Mapping[str, Rows]) -> Checkpoint:
+    """The checkpoint with the task that fits the rows of a run, by its fields."""
+    if "validation" in rows:
+        return checkpoint.for_rows(rows["validation"])
+    return checkpoint.for_rows(rows["unlabelled"], is_labelled=False)
+
+
+def _with_unlabelled(inputs: Inputs, rows: Rows, config: RunConfig) -> Inputs:
+    """The same inputs with the unlabelled rows that confirm, where answers can be compared."""
+    checkpoint, deciding = inputs.checkpoint, inputs.validation
+    if not takes_unlabelled(checkpoint.task):
+        note = f"{UNLABELLED_ROWS}: a test of {checkpoint.task.name.replace('_', ' ')} needs labels, so none of them confirm"
+        return replace(inputs, notes=(note,))
+    others = {
+        "the validation rows": deciding,
+        "the calibration rows": inputs.calibration,
+        "the held-out rows": inputs.test,
+    }
+    made_with = {name: data.samples.encoded for name, data in others.items() if data is not None}
+    if inputs.repair is not None:
+        made_with["the training rows"] = inputs.repair.encoded
+    kept, left_out = without_those_of(rows, deciding, made_with, checkpoint, config)
+    confirming = with_own_answers(kept, deciding, checkpoint, config)
+    told = [left_out, unlike(figures_of(confirming, checkpoint.tokenizer), figures_of(deciding, checkpoint.tokenizer))]
+    return replace(
+        inputs, unlabelled=confirming, notes=tuple(f"{UNLABELLED_ROWS}: {note}" for note in told if note is not None)
+    )
 
 
 def read_data(part: str, source: DataSource, settings: FinetuneSettings | None) -> Rows:
@@ -171,17 +218,24 @@ def _encoded(
     return for_teacher(inputs, checkpoint.tokenizer)
 
 
-def by_rows(config: RunConfig, confirming: DataSet | None) -> tuple[RunConfig, list[str]]:
+def by_rows(
+    config: RunConfig, confirming: DataSet | None, unlabelled: DataSet | None = None
+) -> tuple[RunConfig, list[str]]:
     """The knobs with the points that the confirming rows are likely to certify, where they are to decide that, and a note."""
-    if config.within_points != BY_ROWS or confirming is None:
+    rows = _confirming_rows(confirming, unlabelled)
+    if config.within_points != BY_ROWS or not rows:
         return config, []
-    rows = int(confirming.samples.voters.sum())
     points = round(smallest_margin(rows, USUAL_RATE, USUAL_RATE) / POINT, 1)
     note = (
         f"no points were named: {rows:,} confirming rows are likely to certify {points:g}, so that many may be lost; more rows "
         "certify fewer"
     )
     return config.model_copy(update={"within_points": points}), [note]
+
+
+def _confirming_rows(*sets: DataSet | None) -> int:
+    """How many rows confirm; copies of an input are counted once."""
+    return sum(int(data.samples.voters.sum()) for data in sets if data is not None)
 
 
 def check_fits(config: RunConfig, checkpoint: Checkpoint, repair: Training | None) -> None:
@@ -208,6 +262,7 @@ def notes_on(
     config: RunConfig,
     fitted: DataSet,
     repair: Training | None,
+    unlabelled: DataSet | None = None,
 ) -> list[str]:
     """Notes for the user before the pass, on the input or on this machine.
 
@@ -216,6 +271,7 @@ def notes_on(
         confirming: the confirming part of the validation data.
         fitted: what weights are fitted to, if the knobs ask for a fit.
         repair: what follows the pass.
+        unlabelled: the unlabelled rows that confirm.
     """
     given = {name: data for name, data in sets.items() if data is not None}
     encoded = {name: data.samples.encoded for name, data in given.items()}
@@ -228,7 +284,11 @@ def notes_on(
         *_on_calibration(checkpoint, given),
         *(_on_fit(checkpoint, fitted) if config.needs.fitting else []),
         *_on_padding(checkpoint, encoded.values()),
-        *_on_points(checkpoint, confirming, config),
+        *(
+            _on_points(checkpoint, confirming, config)
+            if unlabelled is None
+            else _on_labels(_confirming_rows(confirming, unlabelled), _confirming_rows(unlabelled), config)
+        ),
         *_on_training(checkpoint, repair),
     ]
 
@@ -315,6 +375,25 @@ def _on_points(checkpoint: Checkpoint, confirming: DataSet | None, config: RunCo
         note = too_few_rows(checkpoint.task.name, rows, float(config.within_points), share)
         if note is not None:
             yield note
+
+
+def _on_labels(rows: int, unlabelled: int, config: RunConfig) -> Iterator[str]:
+    """What so many rows certify without a label, and how many labels the next steps take."""
+    points = USUAL_POINTS if config.within_points is None else float(config.within_points)
+    fewest = fewest_rows(points * POINT)
+    if fewest is None or rows < fewest:
+        least = smallest_margin(rows, 0.0, 0.0) / POINT
+        yield (
+            f"{rows:,} rows cannot certify {points:g} points even where no answer changes"
+            f"{'' if fewest is None else f' (that takes {fewest:,})'}; give more rows, or ask for {least:.3g} points"
+        )
+        return
+    free = most_changed(rows, points * POINT)
+    yield (
+        f"{rows:,} rows confirm, {unlabelled:,} of them without labels: a model is certified within {points:g} "
+        f"point{'' if points == 1 else 's'} without any label while at most {free} answers change, beyond that by labels of "
+        "changed answers alone (axformer label)"
+    )
 
 
 def _on_training(checkpoint: Checkpoint, repair: Training | None) -> Iterator[str]:

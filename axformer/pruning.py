@@ -13,7 +13,7 @@ from axformer.data.rows import Rows
 from axformer.errors import ConfigError, WrongTypeError
 from axformer.intake.checkpoint import from_memory
 from axformer.intake.rebuilt import check_rebuilt
-from axformer.opening import fitted_together, read_data
+from axformer.opening import fitted_together, for_run, read_data
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial
 from axformer.run import PruningRun
@@ -43,13 +43,14 @@ polars or datasets."""
 def prune(
     model: Any,
     tokenizer: Any,
-    data: Data,
+    data: Data | None = None,
     config: RunConfig | Mapping[str, Any] | None = None,
     *,
     goal: str | None = None,
     preset: str | None = None,
     test: Data | None = None,
     calibrate: Data | None = None,
+    unlabelled: Data | None = None,
     train: Data | None = None,
     finetune: Mapping[str, Any] | None = None,
     forms: Sequence[str] | None = None,
@@ -65,13 +66,14 @@ def prune(
             be in half precision, or wrapped by ``torch.compile``, ``DataParallel`` or ``DistributedDataParallel``.
         tokenizer: the model's tokenizer.
         data: the validation data, which decides, with the columns that the model's task reads (see
-            :class:`axformer.data.columns.Columns`).
+            :class:`axformer.data.columns.Columns`); None with ``unlabelled`` and a method that looks at no label.
         config: knobs by name, or all of them as :func:`axformer.config.make_config` makes them, which then takes the place of
             goal, preset and ``knobs``.
         goal: what you want, for example ``speedup=2`` or ``within-points=1``, in the place of a preset.
         preset: the preset that the knobs start from.
         test: held-out data, measured before and after, and never used to decide.
         calibrate: data that weights are fitted on, without labels; None for the rows that decide.
+        unlabelled: rows without labels from where the model will work: a part calibrates, the others confirm.
         train: data that the finished model is trained on; None for no training.
         finetune: training settings, for example ``{"epochs": 2}``.
         forms: forms of the result, which are written to ``output``.
@@ -88,7 +90,7 @@ def prune(
         raise ConfigError(f"forms={list(forms)} are written to a directory; give output too", "forms")
     if score is not None and not isinstance(config, RunConfig):
         knobs["score"] = "given" if callable(score) else score
-    given = {"validation": data, "test": test, "calibrate": calibrate, "train": train}
+    given = {"validation": data, "test": test, "calibrate": calibrate, "unlabelled": unlabelled, "train": train}
     paths = {part: str(source) if isinstance(source, str | Path) else IN_MEMORY for part, source in given.items()}
     run = read_run(
         {"checkpoint": IN_MEMORY}
@@ -98,7 +100,7 @@ def prune(
     )
     settled, around = run.settled(), surroundings or Surroundings()
     rows = {part: _rows_of(part, source, settled.finetune) for part, source in given.items() if source is not None}
-    checkpoint = from_memory(model, tokenizer).for_rows(rows["validation"])
+    checkpoint = for_run(from_memory(model, tokenizer), rows)
     inputs = fitted_together(settled, checkpoint, rows)
     check_rebuilt(checkpoint, inputs.validation)
     opened = PruningRun.of(inputs, settled)

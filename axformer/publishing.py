@@ -29,7 +29,9 @@ from axformer.reporting.form_reports import summary
 from axformer.reporting.measure import doubted, make_report, measure_both
 from axformer.reporting.page import PAGE, report_page
 from axformer.scores.certificate import before_training
+from axformer.scores.labelling import needed_lines
 from axformer.scores.measured import Measured
+from axformer.wire.answer_sheet import NEEDED, SHEET, AnswerSheet
 from axformer.wire.report import HeadTraining, Refitted, Report
 from axformer.wire.run import Run
 from axformer.wire.steps import Counter, OnStep, StepName, ignore
@@ -145,8 +147,18 @@ def publish(
             "head": _handed_out(decided.headed, draft),
         }
         report = with_advice(report.model_copy(update=around))
-        write_texts(draft, {**texts_of(decided, report, is_fitted=made.fits is not None), **made.files})
+        texts = {**texts_of(decided, report, is_fitted=made.fits is not None), **made.files}
+        write_texts(draft, texts | answers_of(decided.decisions.sheet, report))
     return report
+
+
+def answers_of(sheet: AnswerSheet | None, report: Report) -> dict[str, str]:
+    """The files that a certificate with few labels follows from; none without unlabelled rows."""
+    if sheet is None:
+        return {}
+    assert report.judged is not None, "every new report has it"
+    sheet = sheet.model_copy(update={"points": report.judged.points})
+    return {SHEET: sheet.model_dump_json() + "\n", NEEDED: needed_lines(sheet, {})}
 
 
 def _handed_out(headed: Headed | None, draft: Path) -> HeadTraining | None:

@@ -10,15 +10,16 @@ from typing import Any
 import torch
 
 from axformer.config import RunConfig
+from axformer.data.encoding import OWN_ANSWERS
 from axformer.errors import ConfigError
 from axformer.evaluation.untouched import Untouched
 from axformer.forms.onnx import check_packages
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet, drawn_to_calibrate
-from axformer.intake.parts import shared_with, split_off
+from axformer.intake.parts import check_deciding, shared_with, split_off
 from axformer.intake.rebuilt import check_own_format
 from axformer.methods.base import Ground, made_by, plan_of, targets_of
-from axformer.methods.confirmation import CONFIRMING, measure_path
+from axformer.methods.confirmation import CONFIRMING, UNLABELLED, measure_path
 from axformer.methods.decisions import Decisions
 from axformer.methods.targets import SpeedEstimate
 from axformer.model.number_format import cast
@@ -39,6 +40,7 @@ from axformer.repair.refit import can_refit
 from axformer.repair.training import Repaired, Training, polish_training
 from axformer.reporting.look import Look, check_training_rows, look_at
 from axformer.scores.importance import ScoreUnits
+from axformer.scores.labelling import Labels
 from axformer.surroundings import Surroundings
 from axformer.wire.run import Run, SettledRun
 from axformer.wire.steps import OnStep, ignore
@@ -58,6 +60,8 @@ class PruningRun:
         names: Mapping[str, str] | None = None,
         headed: Headed | None = None,
         asked: Run | None = None,
+        unlabelled: DataSet | None = None,
+        on_unlabelled: Sequence[str] = (),
     ) -> None:
         self._method = made_by(type(config))
         self._method.check(config, checkpoint)
@@ -68,8 +72,13 @@ class PruningRun:
         self._asked = asked
         self._checkpoint = checkpoint
         self._validation = validation
-        self.deciding, self._confirming = split_off(validation, checkpoint, config)
-        self.config, self._on_points = by_rows(config, self._confirming)
+        self._unlabelled, self._on_unlabelled = unlabelled, on_unlabelled
+        is_labelled = validation.samples.encoded.labels_as != OWN_ANSWERS
+        self.deciding, self._confirming = (
+            split_off(validation, checkpoint, config) if is_labelled else (validation, None)
+        )
+        check_deciding(self.deciding)
+        self.config, self._on_points = by_rows(config, self._confirming, unlabelled)
         config = self.config
         self._test = test
         self._repair = repair
@@ -82,6 +91,8 @@ class PruningRun:
         self._ground = self._ground_of(self._calibrating)
         self.decisions = self._no_decisions()
         """The trials so far, and what follows from them."""
+        self.labels: Labels = {}
+        """What people said of unlabelled rows, by the ids in an answer sheet; set before :meth:`trials`."""
 
     def _ground_of(self, calibrating: DataSet) -> Ground:
         """What the method works with."""
@@ -147,6 +158,8 @@ class PruningRun:
             names=inputs.names,
             headed=inputs.headed,
             asked=settled.run,
+            unlabelled=inputs.unlabelled,
+            on_unlabelled=inputs.notes,
         )
 
     def score_by(self, score: ScoreUnits) -> None:
@@ -221,13 +234,14 @@ class PruningRun:
 
         If the path is the purpose of the run, as in a trade, its models are measured on held-out data too.
         """
-        sets = {name: data.samples for name, data in self._others.items() if data is not None}
-        if sets and (self._confirming is not None or self.config.measures_path):
+        sets = {name: data for name, data in self._others.items() if data is not None}
+        if sets and (self._confirming is not None or self._unlabelled is not None or self.config.measures_path):
             self.decisions.measured = measure_path(
                 *(self._checkpoint, self.decisions.points, sets, self.config),
                 model_of=self._ground.fitted_model_of,
                 chooses=chooses,
                 doubt=self._doubts.get(CONFIRMING),
+                labels=self.labels,
                 on_step=on_step,
             )
 
@@ -238,7 +252,11 @@ class PruningRun:
         fitted, deciding = (one.samples.encoded.notes for one in (self._calibrating, self.deciding))
         drawn = [note for note in fitted if self.calibration is None and note not in deciding]
         return [
-            *notes_on(self._checkpoint, sets, self._confirming, self.config, self._calibrating, self._repair),
+            *notes_on(
+                *(self._checkpoint, sets, self._confirming, self.config, self._calibrating, self._repair),
+                unlabelled=self._unlabelled,
+            ),
+            *self._on_unlabelled,
             *(f"validation data: {note}" for note in drawn),
             *self._method.notes(self.config, self.deciding.samples, is_trained=self._repair is not None),
             *(f"{name} data: {doubt}" for name, doubt in self._doubts.items()),
@@ -259,9 +277,9 @@ class PruningRun:
 
     @property
     def _others(self) -> dict[str, DataSet | None]:
-        """The confirming rows and the held-out data, by their names in reports."""
-        confirming = {} if self._confirming is None else {CONFIRMING: self._confirming}
-        return {**confirming, "test": self._test}
+        """The confirming rows, those without labels, and the held-out data, by their names in reports."""
+        confirm = {CONFIRMING: self._confirming, UNLABELLED: self._unlabelled}
+        return {**{name: data for name, data in confirm.items() if data is not None}, "test": self._test}
 
     @property
     def trace(self) -> tuple[Trial, ...]:

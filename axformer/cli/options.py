@@ -167,11 +167,21 @@ class RunOptions:
 
     checkpoint: CheckpointArgument
     data: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="Validation data that decides: a .jsonl, .json, .csv, .tsv or .parquet path or URL, or hf://datasets/..."
+            help="Validation data that decides: a .jsonl, .json, .csv, .tsv or .parquet path or URL, or hf://datasets/...; it "
+            "may be left out with --unlabelled.",
+            show_default=False,
         ),
-    ]
+    ] = None
+    unlabelled: Annotated[
+        str | None,
+        typer.Option(
+            help="Rows from where the model will work, without labels: a part calibrates, the others confirm, and few of them "
+            "need a label afterwards (axformer label).",
+            show_default=False,
+        ),
+    ] = None
     test: Annotated[
         str | None, typer.Option(help="Held-out data, measured before and after, and never used to decide.")
     ] = None
@@ -253,7 +263,13 @@ class RunOptions:
             ConfigError: an option cannot be read.
         """
         columns = columns_of(self.columns).model_dump(exclude_defaults=True)
-        data = {"validation": self.data, "test": self.test, "calibrate": self.calibrate, "train": self.train}
+        data = {
+            "validation": self.data,
+            "test": self.test,
+            "calibrate": self.calibrate,
+            "unlabelled": self.unlabelled,
+            "train": self.train,
+        }
         given = {part: uri for part, uri in data.items() if uri}
         sources = {part: {"uri": part} | ({"columns": columns} if columns else {}) for part in given}
         knobs = {"method": self.method, "within_points": self.within_points}

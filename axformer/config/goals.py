@@ -1,9 +1,8 @@
 """What a person wishes, and the preset and knobs that go for it.
 
-A goal is written as one word, or as a word with a number: ``no-worse``, ``within-points=1``, ``speedup=2``,
-``operations=2``,
-``fewer-layers=1``, ``as-paper``. Commands, service, pages and documents use the same words. Knobs that are given beside a goal
-change it.
+A goal is written as one word, or as a word with a number: ``no-worse``, ``within-points=1``,
+``same-answers=98``, ``speedup=2``, ``operations=2``, ``fewer-layers=1``, ``as-paper``. Commands, service, pages and documents
+use the same words. Knobs that are given beside a goal change it.
 """
 
 from collections.abc import Mapping
@@ -28,6 +27,7 @@ class GoalName(StrEnum):
 
     NO_WORSE = "no-worse"
     WITHIN_POINTS = "within-points"
+    SAME_ANSWERS = "same-answers"
     SPEEDUP = "speedup"
     OPERATIONS = "operations"
     FEWER_LAYERS = "fewer-layers"
@@ -61,6 +61,13 @@ ABOUT_GOALS: dict[GoalName, AboutGoal] = {
         "less than N points of its metric: without a number, as few as your rows are likely to certify.",
         "points of the metric that may be lost",
         is_open=True,
+    ),
+    GoalName.SAME_ANSWERS: AboutGoal(
+        "The same answers on N % of inputs",
+        "The same on rows without labels: keeps the smallest model that is certified to answer at least N % of the "
+        "inputs as before.",
+        "per cent of the inputs that are answered as before",
+        98.0,
     ),
     GoalName.SPEEDUP: AboutGoal(
         "At least X times as fast",
@@ -101,14 +108,17 @@ class Goal:
         """The preset that it starts from."""
         if self.name is GoalName.NO_WORSE:
             return Preset.ROBUST
-        small = (GoalName.WITHIN_POINTS, GoalName.SPEEDUP, GoalName.OPERATIONS)
-        return Preset.SMALLEST if self.name in small else Preset.PAPER
+        others = (GoalName.FEWER_LAYERS, GoalName.AS_PAPER)
+        return Preset.PAPER if self.name in others else Preset.SMALLEST
 
     @property
     def knobs(self) -> dict[str, Any]:
         """The knobs that differ from the preset."""
         if self.name is GoalName.WITHIN_POINTS:
             return {"within_points": BY_ROWS if self.number is None else self.number}
+        if self.name is GoalName.SAME_ANSWERS:
+            assert self.number is not None, "it has a usual one"
+            return {"within_points": round(100.0 - self.number, 6)}
         if self.name is GoalName.FEWER_LAYERS:
             return {"method": "layers", "within_points": self.number}
         if self.name in (GoalName.SPEEDUP, GoalName.OPERATIONS):
@@ -165,4 +175,4 @@ def written(name: GoalName) -> str:
     if about.number is None:
         return name.value
     is_times = name in (GoalName.SPEEDUP, GoalName.OPERATIONS)
-    return f"{name.value}={2 if is_times else 1}"
+    return f"{name.value}={about.usual if name is GoalName.SAME_ANSWERS else 2 if is_times else 1:g}"

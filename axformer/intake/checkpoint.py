@@ -80,17 +80,19 @@ class Checkpoint:
             is_read=self.architecture.padding_side(self.model.config) is None,
         )
 
-    def for_rows(self, rows: Rows) -> "Checkpoint":
+    def for_rows(self, rows: Rows, *, is_labelled: bool = True) -> "Checkpoint":
         """The checkpoint with the task that fits some rows, if the model's head allows several tasks, and for tags with words
         as the model knows them.
 
         Args:
             rows: the deciding rows; the returned checkpoint reads all other rows in the same way.
+            is_labelled: whether their labels tell the task.
 
         Raises:
             DataError: their labels fit none of these tasks.
         """
-        return with_word_spaces(replace(self, task=task_of(self.head.auto_class, self.model.config, rows)), rows)
+        task = task_of(self.head.auto_class, self.model.config, rows if is_labelled else None)
+        return with_word_spaces(replace(self, task=task), rows)
 
 
 def load_checkpoint(

@@ -95,17 +95,28 @@ def _prepared(rows: Rows, encoded: Encoded, checkpoint: Checkpoint, config: RunC
     return DataSet(rows, _batched(encoded, checkpoint, config))
 
 
-def prepare_inputs(other: DataSet, rows: Rows, checkpoint: Checkpoint, config: RunConfig) -> DataSet:
-    """Prepare more data of the same kind without a look at its labels, which it need not have: what calibrates.
+def prepare_inputs(other: DataSet | None, rows: Rows, checkpoint: Checkpoint, config: RunConfig) -> DataSet:
+    """Prepare data without a look at its labels, which it need not have.
+
+    Args:
+        other: more data of the same kind; None if there is none.
 
     Raises:
         DataError: a column of inputs is missing, the second of two texts too where the other set has it, or a length does not
             fit the model.
     """
-    if other.rows.has("text") and other.rows.has("text_pair"):
+    if other is not None and other.rows.has("text") and other.rows.has("text_pair"):
         rows.require("text_pair")
     encoded = _encoded(checkpoint.task.inputs, rows, checkpoint, config)
     return DataSet(rows, _batched(encoded, checkpoint, config))
+
+
+def relabelled(
+    data: DataSet, labels: list[Any], checkpoint: Checkpoint, config: RunConfig, labels_as: str | None = None
+) -> DataSet:
+    """The same inputs with other labels, one per model row."""
+    encoded = replace(data.samples.encoded, labels=labels, labels_as=labels_as, alike=None)
+    return replace(data, samples=_batched(encoded, checkpoint, config))
 
 
 def prepare_calibration(other: DataSet, rows: Rows, checkpoint: Checkpoint, config: RunConfig) -> DataSet:
@@ -121,7 +132,7 @@ def drawn_to_calibrate(data: DataSet, checkpoint: Checkpoint, config: RunConfig)
     """As many of the rows as ``calibrate_rows`` says, drawn at random and in the order of the file, no input twice; the same
     data set if these are all. Their labels are left out."""
     rows, inputs = data.rows, len(set(data.samples.encoded.inputs))
-    drawn = _drawn(data.samples.encoded, checkpoint.dimensions.intermediate_size, config)
+    drawn = sorted(needed_to_calibrate(data.samples.encoded, checkpoint, config))
     if len(drawn) == len(rows):
         return data
     part = prepare_inputs(data, rows.at(drawn), checkpoint, config)
@@ -136,8 +147,9 @@ def drawn_to_calibrate(data: DataSet, checkpoint: Checkpoint, config: RunConfig)
     return replace(part, samples=replace(part.samples, encoded=encoded))
 
 
-def _drawn(encoded: Encoded, neurons: int, config: RunConfig) -> list[int]:
-    """The indices of the samples that calibrate, ascending: the first copies of some inputs."""
+def needed_to_calibrate(encoded: Encoded, checkpoint: Checkpoint, config: RunConfig) -> list[int]:
+    """The indices of the samples that calibrate, in a random order: the first copies of some inputs."""
+    neurons = checkpoint.dimensions.intermediate_size
     different = torch.tensor(sorted(set(encoded.inputs)))
     order = different[torch.randperm(len(different), generator=torch.Generator().manual_seed(config.seed))]
     count = config.calibrate_rows
@@ -146,7 +158,8 @@ def _drawn(encoded: Encoded, neurons: int, config: RunConfig) -> list[int]:
         tokens.index_add_(0, torch.tensor(encoded.sample_of_row), torch.tensor(encoded.lengths))
         enough = int((tokens[order].cumsum(0) < TOKENS_PER_NEURON * neurons).sum()) + 1
         count = max(enough, LEAST_ROWS)
-    return sorted(order[:count].tolist())
+    drawn: list[int] = order[:count].tolist()
+    return drawn
 
 
 def encode(rows: Rows, checkpoint: Checkpoint, config: RunConfig) -> Encoded:

@@ -6,7 +6,7 @@ batch), during publishing (the model, a copy for surgery, and the smaller model)
 one, its gradients and the optimizer's state).
 """
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, cast
 
@@ -48,7 +48,7 @@ class Sizes:
     """Outputs of the head per token: the vocabulary of a language model, otherwise 0."""
 
 
-InputName = Literal["checkpoint", "validation", "test", "calibrate", "train"]
+InputName = Literal["checkpoint", "validation", "test", "calibrate", "unlabelled", "train"]
 """The fields of a run that name an input."""
 
 
@@ -141,8 +141,13 @@ def largest_part(sizes: Sizes, data: DataSizes, work: RunWork, batch_tokens: int
     if 2 * model >= whole:
         return "checkpoint"
     if whole - without_fitted > without_fitted - model:
-        return "calibrate" if "calibrate" in data.bytes else "validation"
+        return cast(InputName, fitted_part(data.bytes))
     return cast(InputName, max(data.bytes, key=data.bytes.__getitem__))
+
+
+def fitted_part(given: Container[str]) -> str:
+    """The field of a run whose rows weights are fitted to, of those that are given."""
+    return next((part for part in ("calibrate", "unlabelled") if part in given), "validation")
 
 
 def _tokens(data_bytes: int) -> int:

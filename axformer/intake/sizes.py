@@ -11,7 +11,7 @@ from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 from axformer.config import RunConfig
 from axformer.intake.admission import admit
 from axformer.intake.dataset import LEAST_ROWS, TOKENS_PER_NEURON
-from axformer.intake.footprint import TOKEN_BYTES, DataSizes, Sizes
+from axformer.intake.footprint import TOKEN_BYTES, DataSizes, Sizes, fitted_part
 from axformer.wire.heads import NewHead
 
 _IN_A_LAYER = re.compile(r"\.\d+\.")
@@ -47,13 +47,15 @@ def read_data_sizes(files: Mapping[str, Path], config: RunConfig, neurons: int) 
         neurons: of a block of the model.
     """
     sizes = {part: path.stat().st_size for part, path in files.items()}
-    part = "calibrate" if "calibrate" in files else "validation"
+    part = fitted_part(files)
     if not config.needs.fitting or part not in files:
         return DataSizes(sizes, 0)
     rows = _rows_in(files[part])
     length = min(sizes[part] / TOKEN_BYTES / rows, config.max_length or sizes[part])
     if part == "validation":
         rows = round(rows * (1 - config.confirm))
+    if part == "unlabelled":
+        rows //= 2  # as many confirm at least
     drawn = config.calibrate_rows or max(TOKENS_PER_NEURON * neurons / length + 1, LEAST_ROWS)
     return DataSizes(sizes, round(min(rows, drawn) * length))
 

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,19 +19,27 @@ from axformer.config import RunConfig
 from axformer.data.batches import Samples
 from axformer.errors import CheckpointError
 from axformer.evaluation.untouched import make_evaluator
+from axformer.forms.kinds import COMPACT
 from axformer.intake.checkpoint import Checkpoint
+from axformer.intake.dataset import DataSet
 from axformer.model.operations import Operations
 from axformer.plan.path import Point
 from axformer.plan.plan import Plan
-from axformer.scores.certificate import certify
+from axformer.scores.answer_sheets import ConfirmingRows, PathModel, sheet_of
+from axformer.scores.certificate import certify, certify_sheet
 from axformer.scores.confidence import CONFIDENCE, Figures, lower_bound
+from axformer.scores.labelling import Labels
 from axformer.scores.measured import Measured, Recording, measure
+from axformer.scores.planning import USUAL_POINTS
+from axformer.wire.answer_sheet import AnswerSheet
 from axformer.wire.metrics import first_metric
 from axformer.wire.steps import Counter, OnStep, StepName, ignore
 from axformer.wire.verdicts import Certificate
 
 CONFIRMING = "confirming"
 """Name of the data set that confirms."""
+UNLABELLED = "unlabelled"
+"""Name of the unlabelled rows that confirm, with the untouched model's answers as labels."""
 _REMEDY = "allow more, or confirm by more rows"
 
 
@@ -45,6 +54,8 @@ class MeasuredPath:
     """Index of the point that is kept."""
     certificate: Certificate | None = None
     """Its certificate; None unless ``within_points`` chose it."""
+    sheet: AnswerSheet | None = None
+    """The answers of all points to the confirming rows; None without unlabelled ones."""
 
     @property
     def point(self) -> Point:
@@ -61,21 +72,23 @@ class MeasuredPath:
 def measure_path(
     checkpoint: Checkpoint,
     points: Sequence[Point],
-    sets: Mapping[str, Samples],
+    sets: Mapping[str, DataSet],
     config: RunConfig,
     *,
     model_of: Callable[[Plan], Any] | None = None,
     chooses: bool = True,
     doubt: str | None = None,
+    labels: Labels = MappingProxyType({}),
     on_step: OnStep = ignore,
 ) -> MeasuredPath:
     """Measure every point of a path in the arithmetic that the pass used, and choose one if there are confirming rows.
 
     Args:
-        sets: the data sets by name. Only the confirming one chooses; without it the last point is kept.
+        sets: the data sets by name. Only the confirming and the unlabelled one choose; without them the last point is kept.
         model_of: builds the model of a plan if its weights differ from the checkpoint's; None if the plan says it all.
         chooses: False to keep the last point whatever the figures are.
         doubt: why the confirming rows can certify nothing; None if they can.
+        labels: those that people gave for unlabelled rows.
         on_step: takes reports of how many models are measured.
 
     Raises:
@@ -83,7 +96,7 @@ def measure_path(
     """
     counter = Counter(StepName.PATH, len(points) * len(sets), on_step)
     if model_of is None:
-        found = {name: _masked(checkpoint, points, samples, config, counter) for name, samples in sets.items()}
+        found = {name: _masked(checkpoint, points, data.samples, config, counter) for name, data in sets.items()}
     else:
         found = _models(checkpoint, points, sets, model_of, counter)
     figures = [{name: by_point[index].figures for name, by_point in found.items()} for index in range(len(points))]
@@ -91,6 +104,10 @@ def measure_path(
     if confirming and not math.isfinite(confirming[0]):
         raise CheckpointError(
             f"the model's loss on the part of the validation set that confirms is {confirming[0]}; check its weights and labels"
+        )
+    if UNLABELLED in sets:
+        return _by_answers(
+            checkpoint, points, sets, found, figures, config, chooses=chooses, doubt=doubt, labels=labels
         )
     if not confirming or not chooses:
         return MeasuredPath(points, figures, len(points) - 1)
@@ -100,10 +117,42 @@ def measure_path(
         return MeasuredPath(points, figures, kept_of([table[:, 0] for table in tables], config))
     kept, certificate = certify(
         *(tables, checkpoint.task, float(config.within_points), [point.seq for point in points]),
-        _operations(checkpoint, points, sets[CONFIRMING]),
+        _operations(checkpoint, points, sets[CONFIRMING].samples),
         doubt,
     )
     return MeasuredPath(points, figures, kept, certificate)
+
+
+def _by_answers(
+    checkpoint: Checkpoint,
+    points: Sequence[Point],
+    sets: Mapping[str, DataSet],
+    found: Mapping[str, Sequence[Measured]],
+    figures: Sequence[Mapping[str, Figures]],
+    config: RunConfig,
+    *,
+    chooses: bool,
+    doubt: str | None,
+    labels: Labels,
+) -> MeasuredPath:
+    """Choose a point by labelled and unlabelled rows together. Without points, labelled rows alone choose, or nobody."""
+    rows = ConfirmingRows(None if doubt else sets.get(CONFIRMING), sets[UNLABELLED])
+    names = [name for name in (CONFIRMING, UNLABELLED) if name in sets and not (doubt and name == CONFIRMING)]
+    operations = _operations(checkpoint, points, sets[UNLABELLED].samples)
+    models = [
+        PathModel(point.seq, COMPACT, operations[0] / operations[index], [found[name][index] for name in names])
+        for index, point in enumerate(points)
+    ]
+    allowed = USUAL_POINTS if config.within_points is None else float(config.within_points)
+    sheet = sheet_of(rows, models[0].answers, models[1:], checkpoint.model.config, allowed)
+    if not chooses or (config.within_points is None and CONFIRMING not in sets):
+        return MeasuredPath(points, figures, len(points) - 1, sheet=sheet)
+    if config.within_points is None:
+        tables = [one.votes if config.loss_limit is not None else one.table for one in found[CONFIRMING]]
+        return MeasuredPath(points, figures, kept_of([table[:, 0] for table in tables], config), sheet=sheet)
+    certificate = certify_sheet(sheet, COMPACT, labels)
+    kept = next(index for index, point in enumerate(points) if point.seq == certificate.kept)
+    return MeasuredPath(points, figures, kept, certificate, sheet)
 
 
 def _operations(checkpoint: Checkpoint, points: Sequence[Point], samples: Samples) -> list[int]:
@@ -169,7 +218,7 @@ def _why_not_the_next(name: str, config: RunConfig, certificate: Certificate | N
 def _models(
     checkpoint: Checkpoint,
     points: Sequence[Point],
-    sets: Mapping[str, Samples],
+    sets: Mapping[str, DataSet],
     model_of: Callable[[Plan], Any],
     counter: Counter,
 ) -> dict[str, list[Measured]]:
@@ -177,8 +226,8 @@ def _models(
     found: dict[str, list[Measured]] = {name: [] for name in sets}
     for point in points:
         model = checkpoint.model if point.seq == 0 else model_of(point.plan)
-        for name, samples in sets.items():
-            found[name].append(measure(model, checkpoint.task, samples))
+        for name, data in sets.items():
+            found[name].append(measure(model, checkpoint.task, data.samples))
             counter.advance()
     return found
 

@@ -10,6 +10,7 @@ from axformer.plan.path import Point, points_of
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial
 from axformer.scores.confidence import Figures
+from axformer.wire.answer_sheet import AnswerSheet
 from axformer.wire.report import PathPoint
 from axformer.wire.verdicts import Certificate
 
@@ -53,6 +54,11 @@ class Decisions:
         return None if self.measured is None else self.measured.certificate
 
     @property
+    def sheet(self) -> AnswerSheet | None:
+        """The answers of the path to rows that certify; None without unlabelled rows."""
+        return None if self.measured is None else self.measured.sheet
+
+    @property
     def path(self) -> list[PathPoint]:
         """The path, for the report."""
         if self.measured is not None:
@@ -81,6 +87,7 @@ def path_report(
                 loss=point.loss,
                 deciding=None if point.figures is None else point.figures.metrics,
                 confirming=measured.get("confirming"),
+                unlabelled=measured.get("unlabelled"),
                 test=measured.get("test"),
                 parameters=targets.parameters(point.plan),
                 encoder_parameters=targets.encoder_parameters(point.plan),

@@ -37,7 +37,9 @@ TITLES = {
     "onnx_int8": "ONNX int8",
 }
 """The names of forms for people."""
-DATA = {"test": "held-out", "confirming": "confirming", "validation": "validation"}
+UNLABELLED = "unlabelled"
+"""Rows without labels, which the untouched model's own answers stand in for."""
+DATA = {"test": "held-out", "confirming": "confirming", "validation": "validation", UNLABELLED: "unlabelled"}
 """The names of data sets for people, the least biased first."""
 _POINTS_OF_A_WISH = 5.0
 """What a form may cost where a size or a speed was asked for, in reports of earlier versions, which do not say."""
@@ -144,6 +146,13 @@ class Deployables:
         return next((row for row in self.rows[1:] if row.name == "compact"), self.rows[-1])
 
     @property
+    def _what(self) -> str:
+        """The metric and its rows, for people."""
+        if self.judged.data == UNLABELLED:
+            return "unlabelled rows answered as before"
+        return f"{self.data} {self.metric.replace('_', ' ')}"
+
+    @property
     def before_and_after(self) -> str:
         """The metric of the untouched model and of the shown form."""
         values = (self.rows[0].metric, self.shown.metric)
@@ -217,9 +226,11 @@ class Deployables:
     def _metric_of(self, row: Deployable) -> list[str]:
         if row.metric is None:
             return []
-        before, name = self.rows[0].metric, self.metric.replace("_", " ")
+        if self.judged.data == UNLABELLED:
+            return [f"{_metric(self.metric, row.metric)} % of the {self._what}"]
+        before = self.rows[0].metric
         of = "" if before is None else f" (before {_metric(self.metric, before)})"
-        return [f"{self.data} {name} {_metric(self.metric, row.metric)}{of}"]
+        return [f"{self._what} {_metric(self.metric, row.metric)}{of}"]
 
     def _pruning_adds(self, best: Deployable) -> str:
         """What of the speed is pruning's; empty where the runtime is that of before, or nothing was removed."""
@@ -255,13 +266,13 @@ class Deployables:
 
     def lacks(self, row: Deployable) -> str:
         """Why a form is not advised, as the end of a sentence."""
-        standing, name = row.judgement.standing, self.metric.replace("_", " ")
+        standing = row.judgement.standing
         if standing is Standing.GUESSING:
-            return f"is no better than guessing ({self.data} {name} {_metric(self.metric, row.metric or 0.0)})"
+            return f"is no better than guessing ({self._what} {_metric(self.metric, row.metric or 0.0)})"
         if standing is Standing.FEWER_CLASSES:
             return f"answers only {row.judgement.classes} classes of your model"
         if standing is Standing.WORSE:
-            return f"lost more than {self.unit} of {self.data} {name} ({_change(self.metric, row)})"
+            return f"lost more than {self.unit} of {self._what} ({_change(self.metric, row)})"
         if standing is Standing.UNKNOWN:
             return "no rows show what it costs; give held-out data (--test)"
         more = row.judgement.more_rows
@@ -271,8 +282,7 @@ class Deployables:
 
     def table(self) -> Table:
         """The forms as text, one row each."""
-        name = f"{self.data} {self.metric.replace('_', ' ')}"
-        head = ["", name, "change", "answers changed", "one input, ms", "times as fast", "inputs a second", "MB"]
+        head = ["", self._what, "change", "answers changed", "one input, ms", "times as fast", "inputs a second", "MB"]
         return Table(head, [self._cells(row) for row in self.rows])
 
     def _cells(self, row: Deployable) -> list[str]:

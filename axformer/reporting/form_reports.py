@@ -1,6 +1,6 @@
 """Every form of a result and the untouched model, measured once on every data set, for ``forms`` in ``report.json``."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +18,6 @@ from axformer.reporting.speed import Effort, measure_speed
 from axformer.reporting.workloads import REPORTED, limits_of, own_workloads
 from axformer.scores.decisions import classes_answered, cost_of
 from axformer.scores.measured import Measured, Sets, compare, measure
-from axformer.scores.task_tests import PairedTest
 from axformer.tasks.base import Task
 from axformer.tasks.guess import Guess
 from axformer.wire.data_summary import DataSummary
@@ -57,8 +56,10 @@ class JudgedBy:
     judged: JudgedRows
     names: Sequence[str] = ()
     """The model's classes by index; empty where answers are no classes."""
-    test: PairedTest | None = None
-    """The paired test on the confirming rows; None without a certificate."""
+    p_value: Callable[[Mapping[str, Measured]], float] | None = None
+    """Of the paired test on the rows of a certificate, given a form on :attr:`tested`; None without a certificate."""
+    tested: Sequence[str] = ()
+    """The data sets of that test."""
 
 
 NOBODY = JudgedBy(JudgedRows(data=None, rows=0, points=0.0))
@@ -161,15 +162,20 @@ def _judgement(one: MeasuredForm, base: MeasuredForm, by: JudgedBy) -> dict[str,
     if by.judged.data is None:
         return {}
     measured, before = one.on(by.judged.data), base.on(by.judged.data)
-    confirming = None if by.test is None else one.on("confirming")
     assert measured is not None, "there is such data"
     assert before is not None, "there is such data"
     return {
         by.judged.data: measured.figures,
         "cost": None if one is base else cost_of(before, measured, by.names),
         "classes_answered": classes_answered(measured),
-        "p_value": None if by.test is None or confirming is None else by.test.p_value(confirming.votes),
+        "p_value": None if by.p_value is None else by.p_value(tested_on(one, by.tested)),
     }
+
+
+def tested_on(one: MeasuredForm, names: Sequence[str]) -> dict[str, Measured]:
+    """A form on the data sets of a test."""
+    found = {name: one.on(name) for name in names}
+    return {name: measured for name, measured in found.items() if measured is not None}
 
 
 def form_report(

@@ -21,6 +21,7 @@ import numpy as np
 import torch
 
 from axformer.config import RunConfig
+from axformer.data.encoding import OWN_ANSWERS
 from axformer.data.rows import Rows
 from axformer.errors import CheckpointError, PoorModelError
 from axformer.intake.checkpoint import Checkpoint
@@ -188,6 +189,9 @@ def first_look(
         guess: loss of guessing, and its accuracy if there is one.
         labels_as: how the column of labels was read; None if there was only one way.
     """
+    if labels_as == OWN_ANSWERS:
+        answered = "" if shares is None else f", which your model answers with {_shares(shares)}"
+        return f"{rows:,} rows without labels{answered}; figures on them say how many answers stay"
     metric = first_metric(figures)
     classes = "" if shares is None else f", {_shares(shares)}"
     model = f"{metric.replace('_', ' ')} {figures[metric]:.4f}, loss {figures['loss']:.4f}"

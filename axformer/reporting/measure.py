@@ -6,12 +6,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from axformer.config import RunConfig
+from axformer.data.encoding import OWN_ANSWERS
 from axformer.data.labels import ClassNames
 from axformer.forms.form import Form, Written
 from axformer.forms.kinds import COMPACT
 from axformer.forms.memory import device_peak_bytes, peak_bytes
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
+from axformer.methods.confirmation import CONFIRMING, UNLABELLED
 from axformer.methods.decisions import Decisions
 from axformer.methods.progress import meter_of
 from axformer.methods.targets import Targets
@@ -24,18 +26,16 @@ from axformer.reporting.findings import finding_of
 from axformer.reporting.form_reports import FormsMeasured, JudgedBy, measure_forms, stock_attention_in, summary
 from axformer.reporting.look import doubt_about
 from axformer.reporting.speed import QUICK
+from axformer.scores.answer_sheets import ConfirmingRows, PathModel, sheet_of
+from axformer.scores.labelling import p_value_of
 from axformer.scores.measured import Measured, Sets, as_report, compare, measure, measure_sets
+from axformer.scores.planning import POINT, USUAL_POINTS, USUAL_POINTS_OF_A_WISH
 from axformer.scores.task_tests import is_share_right, paired_test
 from axformer.tasks.base import Task
 from axformer.wire.data_summary import DataSummary
 from axformer.wire.metrics import first_metric
 from axformer.wire.report import Comparison, JudgedRows, Measures, PathPoint, Report, Work
 from axformer.wire.verdicts import Certificate, TargetOutcome
-
-USUAL_POINTS_OF_A_WISH = 5.0
-"""Points that a form may cost to be advised where a size or a speed was asked for."""
-USUAL_POINTS = 1.0
-"""The same where nothing was asked for that costs."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def make_report(
     with computing_in(base, checkpoint.dtype):
         found = measure_forms(
             *(checkpoint, small, written, sets, both.base, both.small),
-            _judged_by(judged, checkpoint, both, decisions.certificate),
+            _judged_by(judged, checkpoint, both, others, decisions.certificate),
             QUICK,
         )
     latency = _latency(found)
@@ -196,7 +196,9 @@ def _judged(
     at_most: float | None,
 ) -> JudgedRows:
     """What forms are judged by: the least biased rows against whose labels nothing speaks."""
-    order = ("test", "confirming", *(() if config.about.uses_labels else ("validation",)))
+    validation = data["validation"]
+    decides = config.about.uses_labels or validation is None or validation.labels_as == OWN_ANSWERS
+    order = ("test", "confirming", *(() if decides else ("validation",)), "unlabelled")
     name = next((one for one in order if (found := data.get(one)) is not None and found.doubt is None), None)
     summary = None if name is None else data[name]
     certificate = decisions.certificate
@@ -217,12 +219,25 @@ def _voters(sets: Sets, name: str) -> int:
 
 
 def _judged_by(
-    judged: JudgedRows, checkpoint: Checkpoint, both: BothMeasured, certificate: Certificate | None
+    judged: JudgedRows, checkpoint: Checkpoint, both: BothMeasured, others: Sets, certificate: Certificate | None
 ) -> JudgedBy:
-    names = ClassNames.of(checkpoint.model.config).names
-    if certificate is None or both.doubts.get("confirming") is not None:
+    config, points = checkpoint.model.config, judged.points
+    names = ClassNames.of(config).names
+    tested = [name for name in (CONFIRMING, UNLABELLED) if name in others and both.doubts.get(name) is None]
+    if certificate is None or not tested:
         return JudgedBy(judged, names)
-    return JudgedBy(judged, names, paired_test(both.base["confirming"].votes, checkpoint.task, judged.points))
+    unlabelled = others.get(UNLABELLED)
+    if unlabelled is None:
+        test = paired_test(both.base[CONFIRMING].votes, checkpoint.task, points)
+        return JudgedBy(judged, names, lambda form: test.p_value(form[CONFIRMING].votes), tested)
+    rows = ConfirmingRows(others.get(CONFIRMING) if CONFIRMING in tested else None, unlabelled)
+
+    def p_value(form: Mapping[str, Measured]) -> float:
+        model = PathModel(0, "", 1.0, [form[name] for name in tested])
+        sheet = sheet_of(rows, [both.base[name] for name in tested], [model], config, points)
+        return p_value_of(sheet, sheet.models[0], {}, points * POINT)
+
+    return JudgedBy(judged, names, p_value, tested)
 
 
 @dataclass(frozen=True)

@@ -50,21 +50,26 @@ def score(gained: np.ndarray, lost: np.ndarray, rows: int, margin: float) -> np.
     return np.asarray(np.divide(room, deviation, out=certain, where=deviation > 0))
 
 
-def exact_p_value(gained: int, lost: int, rows: int, margin: float) -> float:
+def exact_p_value(gained: int, lost: int, rows: int, margin: float, unlabelled: int = 0) -> float:
     """P-value of the exact unconditional test of right and wrong answers, ordered by Tango's score.
 
     It is the largest probability of a score at least this high when accuracy truly fell by the margin, over all rates of
     gained answers in a 99.99 % interval (Berger and Boos, 1994). It is exact for any number of rows.
 
+    With changed answers without a label it is the worst case: no labels of these rows give a larger p-value. The score is the
+    one where all of them were lost, and the interval holds those of every number of them that was gained, so the p-value falls
+    with every label, whatever it says. It may therefore be looked at after each label, at no cost.
+
     Args:
         gained: number of answers that were wrong before and are right after.
         lost: number of answers that were right before and are wrong after.
-        rows: number of all rows, at least 1.
+        rows: number of all rows, at least 1, also of those with equal answers, whose labels do not matter.
         margin: as a fraction; values above 1 count as 1.
+        unlabelled: number of answers that changed and have no label.
     """
     margin = min(margin, 1.0)
-    observed = float(score(np.array([gained]), np.array([lost]), rows, margin)[0])
-    low, high = _shares_gained(gained, rows, (1 - margin) / 2)
+    observed = float(score(np.array([gained]), np.array([lost + unlabelled]), rows, margin)[0])
+    low, high = _shares_gained(gained, gained + unlabelled, rows, (1 - margin) / 2)
     chances = [
         chance_of_score(observed, rows, margin, share, share + margin) for share in np.linspace(low, high, _SHARES + 1)
     ]
@@ -87,7 +92,7 @@ def chance_of_score(least: float, rows: int, margin: float, gain: float, harm: f
     return float((binom.pmf(gained, rows, gain) * _at_most(most, rows - gained, share_lost)).sum())
 
 
-def betting_p_value(differences: np.ndarray, margin: float) -> float:
+def betting_p_value(differences: np.ndarray, margin: float, most: np.ndarray | None = None) -> float:
     """P-value of a betting test (Waudby-Smith and Ramdas, 2024), for differences of any size.
 
     A gambler bets on each row in turn, sizing the bet by the variance of the rows before. Under the null hypothesis the bets
@@ -97,17 +102,22 @@ def betting_p_value(differences: np.ndarray, margin: float) -> float:
     Args:
         differences: between -1 and 1, shape (rows,).
         margin: as a fraction.
+        most: the largest that each difference can be, known without labels, shape (rows,). Bets are then sized by these, so a
+            smaller difference never raises the p-value, which may therefore be looked at after every label. None sizes them by
+            the differences.
     """
     order = np.random.default_rng(SEED).permutation(len(differences))
-    return float(betting_p_values(differences[None, order], margin)[0])
+    sizing = None if most is None else most[None, order]
+    return float(betting_p_values(differences[None, order], margin, sizing)[0])
 
 
-def betting_p_values(differences: np.ndarray, margin: float) -> np.ndarray:
+def betting_p_values(differences: np.ndarray, margin: float, most: np.ndarray | None = None) -> np.ndarray:
     """P-values of :func:`betting_p_value` for many data sets at once, without shuffling.
 
     Args:
         differences: shape (sets, rows).
         margin: as a fraction.
+        most: of the same shape.
 
     Returns:
         Shape (sets,).
@@ -116,9 +126,9 @@ def betting_p_values(differences: np.ndarray, margin: float) -> np.ndarray:
     gains, bar = (1 - differences) / 2, (1 - margin) / 2
     if bar <= 0:
         return np.zeros(len(gains))
-    seen = np.arange(1, rows + 1)
-    means = (0.5 + gains.cumsum(axis=1)) / (seen + 1)
-    variances = (0.25 + ((gains - means) ** 2).cumsum(axis=1)) / (seen + 1)
+    seen, sizing = np.arange(1, rows + 1), gains if most is None else (1 - most) / 2
+    means = (0.5 + sizing.cumsum(axis=1)) / (seen + 1)
+    variances = (0.25 + ((sizing - means) ** 2).cumsum(axis=1)) / (seen + 1)
     before = np.column_stack([np.full(len(gains), 0.25), variances[:, :-1]])
     bets = np.minimum(np.sqrt(2 * math.log(1 / ALPHA) / (rows * before)), 0.9 / bar)
     log_wealth = np.log1p(bets * (gains - bar)).cumsum(axis=1).max(axis=1)
@@ -184,11 +194,11 @@ def _share_below(drawn: np.ndarray, value: float) -> float:
     return min(max(share, 0.5 / len(drawn)), 1 - 0.5 / len(drawn))
 
 
-def _shares_gained(gained: int, rows: int, most: float) -> tuple[float, float]:
-    """The Clopper-Pearson interval of the rate of gained answers, cut off at ``most``."""
-    low = 0.0 if gained == 0 else float(betaincinv(gained, rows - gained + 1, _OUTSIDE / 2))
-    high = 1.0 if gained == rows else float(betaincinv(gained + 1, rows - gained, 1 - _OUTSIDE / 2))
-    return min(low, most), min(high, most)
+def _shares_gained(fewest: int, most: int, rows: int, limit: float) -> tuple[float, float]:
+    """The Clopper-Pearson intervals of the rate of gained answers for each of these numbers of them, cut off at ``limit``."""
+    low = 0.0 if fewest == 0 else float(betaincinv(fewest, rows - fewest + 1, _OUTSIDE / 2))
+    high = 1.0 if most == rows else float(betaincinv(most + 1, rows - most, 1 - _OUTSIDE / 2))
+    return min(low, limit), min(high, limit)
 
 
 def _most_lost(gained: np.ndarray, rows: int, margin: float, least: float) -> np.ndarray:

@@ -13,6 +13,10 @@ from axformer.scores.paired_tests import ALPHA, chance_of_score, exact_p_value
 
 POINT = 0.01
 """One point of a metric."""
+USUAL_POINTS = 1.0
+"""Points that a form may cost to be advised where nothing was asked for that costs."""
+USUAL_POINTS_OF_A_WISH = 5.0
+"""The same where a size or a speed was asked for."""
 POWER = 0.8
 """The usual power: the probability that a model that deserves a certificate gets one."""
 USUAL_RATE = 0.01
@@ -48,6 +52,15 @@ def fewest_rows(margin: float) -> int | None:
     while exact_p_value(0, 0, rows, margin) > ALPHA:
         rows += 1
     return rows
+
+
+def most_changed(rows: int, margin: float) -> int:
+    """The most changed answers, all of them lost, with which a margin is still certified; -1 if none at all."""
+    low, high = -1, rows
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if exact_p_value(0, middle, rows, margin) <= ALPHA else (low, middle - 1)
+    return low
 
 
 def smallest_margin(rows: int, harm: float, gain: float) -> float:

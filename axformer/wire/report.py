@@ -27,6 +27,10 @@ class Scores(Schema):
     """The same on the part of the validation data that confirmed; null where `confirm` is 0. It is among the rows of
     `validation`."""
     confirming_intervals: dict[str, Interval] | None = None
+    unlabelled: dict[str, float] | None = None
+    """The same on the unlabelled rows that confirmed, against the untouched model's own answers, so that the share of right
+    answers is that of answers that stay; null where none were given."""
+    unlabelled_intervals: dict[str, Interval] | None = None
 
 
 class Measures(Scores):
@@ -149,6 +153,9 @@ class FormReport(Schema):
     test_intervals: dict[str, Interval] | None = None
     confirming: dict[str, float] | None = None
     """The same on the rows that confirmed, where it is judged by them; else null."""
+    unlabelled: dict[str, float] | None = None
+    """The same on the unlabelled rows that confirmed, against the untouched model's answers, where it is judged by them; else
+    null."""
     test_change: Comparison | None = None
     """On held-out data against the untouched model, sample by sample; null for the untouched model itself."""
     cost: Comparison | None = None
@@ -170,9 +177,10 @@ class FormReport(Schema):
 class JudgedRows(Schema):
     """What a form is judged by before it is advised."""
 
-    data: Literal["test", "confirming", "validation"] | None
-    """The rows: held-out data, else those that confirmed, else, with a method that looks at no label, the validation data; null
-    if there are none whose labels did not decide."""
+    data: Literal["test", "confirming", "validation", "unlabelled"] | None
+    """The rows: held-out data, else those that confirmed, else, with a method that looks at no label, the validation data, else
+    the unlabelled rows that confirmed, on which every changed answer counts as lost; null if there are none whose labels did
+    not decide."""
     rows: int
     """How many different inputs there are."""
     is_share: bool = False
@@ -218,6 +226,8 @@ class PathPoint(Schema):
     """Mean loss and the task's metrics on the deciding data, where trials are of whole plans; else null."""
     confirming: dict[str, float] | None
     """The same on the data that confirmed; null where `confirm` is 0."""
+    unlabelled: dict[str, float] | None = None
+    """The same on the unlabelled rows that confirmed, against the untouched model's answers; null where none were given."""
     test: dict[str, float] | None
     """The same on held-out data; null where none was given, or the pass had neither `confirm` nor `tolerance`."""
     parameters: int
@@ -369,7 +379,8 @@ class Report(Schema):
     config: dict[str, Any]
     """Every knob."""
     data: dict[str, DataSummary | None]
-    """`validation` and `test`, null where none was given; with `confirm` also `confirming`, a part of the first."""
+    """`validation` and `test`, null where none was given; with `confirm` also `confirming`, a part of the first, and with
+    unlabelled rows `unlabelled`, those of them that confirmed."""
     latency: dict[str, int]
     """Of `latency_ms`: inputs in a batch, tokens of an input, repeats."""
     base_form: FormReport

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, ValidationError
 
 from axformer.config import Preset, RunConfig, make_config, parse_knob, usual_preset
-from axformer.config.goals import config_for, parse_goal
+from axformer.config.goals import GoalName, config_for, parse_goal
 from axformer.config.nearest import or_all
 from axformer.errors import ConfigError, reason_of
 from axformer.wire.base import Schema, storable
@@ -26,10 +26,11 @@ DATA = {
     "validation": "Validation data",
     "test": "Held-out data",
     "calibrate": "Calibration data",
+    "unlabelled": "Unlabelled rows",
     "train": "Training data",
 }
 """The fields of a run that hold data, and what people call it."""
-WITHOUT_LABELS = ("calibrate",)
+WITHOUT_LABELS = ("calibrate", "unlabelled")
 """Those whose labels nobody looks at."""
 IN_MEMORY = "memory"
 """The reference to what was given as a Python object."""
@@ -47,13 +48,17 @@ class Run(Schema):
     """What to prune, with which data, and how; as a person writes it."""
 
     checkpoint: CheckpointRef
-    validation: DataRef
-    """The data that decides what is removed."""
+    validation: DataRef | None = None
+    """The data that decides what is removed. It may be left out with ``unlabelled`` and a method that looks at no label."""
     test: DataRef | None = None
     """Held-out data: measured before and after, never used to decide."""
     calibrate: DataRef | None = None
     """Data that weights are fitted on, and the order of leaving is measured on, with a method that does so; without it the rows
     that decide. It needs no labels, and those that it has are not looked at."""
+    unlabelled: DataRef | None = None
+    """Rows from where the model will work, without labels. A part calibrates, unless ``calibrate`` is given; the others
+    confirm, and only those that are answered otherwise than before need a label (``docs/certificate.md``). Labels that they
+    have are not looked at."""
     train: DataRef | None = None
     """Data to train the finished model on; without it there is no training."""
     finetune: FinetuneSettings | None = None
@@ -62,8 +67,8 @@ class Run(Schema):
     """The new head that a base model gets, whose checkpoint has none or that of a language model. It needs ``train``: the model
     is trained with it first, and that is the untouched model of the run, which lies in the result as ``untouched/``."""
     goal: str | None = Field(default=None, max_length=GOAL_LENGTH)
-    """What you want, in the place of a preset: ``no-worse``, ``within-points=1``, ``speedup=2``, ``fewer-layers=1`` or
-    ``as-paper``."""
+    """What you want, in the place of a preset: ``no-worse``, ``within-points=1``, ``same-answers=98``, ``speedup=2``,
+    ``fewer-layers=1`` or ``as-paper``."""
     preset: Preset | None = None
     """The preset that the knobs start from; without goal and preset ``robust``, or the one that belongs to the method of
     ``config``."""
@@ -86,6 +91,7 @@ class Run(Schema):
         if self.calibrate is not None:
             with _field("calibrate"):
                 config = config.calibrated()
+        self._check_labels(config)
         return SettledRun(
             run=Run(**{name: getattr(self, name) for name in self.model_fields_set & Run.model_fields.keys()}),
             preset=preset,
@@ -108,6 +114,30 @@ class Run(Schema):
             goal = parse_goal(self.goal)
         with _field("config"):
             return config_for(goal, self.config)
+
+    def _check_labels(self, config: RunConfig) -> None:
+        """Check that there are labels where they are looked at, and none where answers alone count."""
+        is_of_answers = self.goal is not None and parse_goal(self.goal).name is GoalName.SAME_ANSWERS
+        if is_of_answers and (self.unlabelled is None or self.validation is not None):
+            raise ConfigError(
+                f"goal '{self.goal}' counts answers that stay, on rows without labels; give them as unlabelled and leave "
+                "validation data out, or take within-points for rows with labels",
+                "goal",
+            )
+        if self.validation is not None:
+            return
+        if self.unlabelled is None:
+            raise ConfigError(
+                "a run needs validation data, or unlabelled rows for a method without labels", "validation"
+            )
+        if config.about.uses_labels:
+            raise ConfigError(
+                f"method={config.method} decides by labels; give validation data too, or a goal for rows without labels: "
+                "within-points, same-answers, speedup or operations",
+                "validation",
+            )
+        if self.head is not None:
+            raise ConfigError("a new head is trained on labels; give validation data too", "validation")
 
     def _training(self, config: RunConfig) -> FinetuneSettings | None:
         """Every setting of the training; None without one."""
@@ -206,7 +236,8 @@ def command(run: Run, output: str = "DIR") -> str:
     words = ["axformer", "prune", run.checkpoint.uri]
     for part, reference in run.data().items():
         words += ["--data" if part == "validation" else f"--{part}", reference.uri]
-    columns = {} if run.validation.columns is None else run.validation.columns.model_dump(exclude_defaults=True)
+    first = run.validation or run.unlabelled
+    columns = {} if first is None or first.columns is None else first.columns.model_dump(exclude_defaults=True)
     if columns:
         words += ["--columns", ",".join(f"{ours}={theirs}" for ours, theirs in columns.items())]
     if run.head is not None:

@@ -86,6 +86,8 @@ class Certificate(Schema):
     """Confidence: at most 1 minus this share of data sets certify a model that fell further."""
     rows: int
     """Number of confirming rows; copies of an input are counted once."""
+    unlabelled: int = 0
+    """Those of them that have no label: where their answers changed, they are counted as lost."""
     metric: str
     """The metric that is certified."""
     test: Literal["exact", "betting", "bca_bootstrap"]

@@ -66,6 +66,7 @@ _LESS = {
     "checkpoint": "a smaller model or a smaller batch_tokens",
     "validation": "fewer validation rows, or fewer of them to calibrate on (calibrate_rows)",
     "calibrate": "fewer of the calibration rows (calibrate_rows)",
+    "unlabelled": "fewer unlabelled rows, or fewer of them to calibrate on (calibrate_rows)",
     "test": "fewer held-out rows",
     "train": "fewer training rows",
 }

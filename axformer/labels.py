@@ -1,0 +1,115 @@
+"""Labels that people gave for the changed answers of a result: read, checked, and kept beside its answer sheet. No PyTorch."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from axformer.errors import DataError, reason_of
+from axformer.scores.labelling import label_of
+from axformer.wire.answer_sheet import SHEET, Answer, AnswerSheet
+
+LABELS = "labels.jsonl"
+"""The labels in a result, one person's on a row a line."""
+
+
+@dataclass(frozen=True)
+class GivenLabels:
+    """Labels of a sheet's rows."""
+
+    labels: Mapping[str, Answer]
+    """By the id of the row; not of rows on which people disagree."""
+    notes: Sequence[str] = ()
+    """What the user should know of the others."""
+
+
+def read_sheet(result: Path) -> AnswerSheet:
+    """The answer sheet of a result.
+
+    Raises:
+        DataError: it has none, or not one of this version.
+    """
+    try:
+        return AnswerSheet.model_validate_json((result / SHEET).read_bytes())
+    except FileNotFoundError:
+        raise DataError(
+            f"'{result}' has no {SHEET}, in which the answers lie that labels are needed for; prune with --unlabelled"
+        ) from None
+    except ValidationError as error:
+        raise DataError(
+            f"'{result / SHEET}' cannot be read: {reason_of(error.errors()[0])}; make the result again"
+        ) from None
+
+
+def given_labels(sheet: AnswerSheet, records: Iterable[Mapping[str, Any]], source: str) -> GivenLabels:
+    """Labels of a sheet's rows, from records with ``id`` and ``label``.
+
+    Args:
+        source: where they come from, for messages.
+
+    Raises:
+        DataError: a record has no id or an unknown label, or no record is of this sheet.
+    """
+    rows = {row.id: row for row in sheet.changed}
+    found: dict[str, list[Answer]] = {}
+    others = count = 0
+    for count, record in enumerate(records, 1):
+        if "id" not in record or "label" not in record:
+            raise DataError(f"'{source}', row {count}: give every row its id and its label, as needed.jsonl has ids")
+        row, value = rows.get(str(record["id"])), record["label"]
+        if row is None:
+            others += 1
+        elif value is not None and value != "":
+            found.setdefault(row.id, []).append(label_of(sheet, row, value))
+    if count and others == count:
+        raise DataError(
+            f"'{source}': none of its {count:,} ids is of a changed answer of this result; give labels of its own"
+        )
+    agreed = {id: given[0] for id, given in found.items() if all(one == given[0] for one in given)}
+    notes = []
+    if others:
+        notes.append(f"{others:,} labels are of rows whose answers did not change, and count for nothing")
+    if len(found) > len(agreed):
+        notes.append(f"people disagree on {len(found) - len(agreed):,} rows, which count as unlabelled")
+    return GivenLabels(agreed, notes)
+
+
+def read_labels(path: Path, sheet: AnswerSheet) -> GivenLabels:
+    """The labels of a file of any format that data may have, with the columns ``id`` and ``label``; none if it is missing.
+
+    Raises:
+        DataError: as for :func:`given_labels`, or the file cannot be read.
+    """
+    from axformer.data.reading import read_rows  # imports what reads every format
+
+    if not path.exists() or not path.stat().st_size:
+        return GivenLabels({})
+    table = read_rows(str(path)).table
+    return given_labels(
+        sheet, [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)], str(path)
+    )
+
+
+def named(sheet: AnswerSheet, answer: Answer) -> Any:
+    """An answer by the names of its classes, as a file has it."""
+    if sheet.task == "multi_label_classification" and isinstance(answer, list):
+        return [sheet.classes[index] for index, applies in enumerate(answer) if applies]
+    if isinstance(answer, list):
+        return [named(sheet, one) for one in answer]
+    return sheet.classes[answer] if sheet.classes else answer
+
+
+def record_of(sheet: AnswerSheet, id: str, answer: Answer, by: str) -> dict[str, Any]:
+    """A label with who gave it and when."""
+    return {"id": id, "label": named(sheet, answer), "by": by, "at": datetime.now(UTC).isoformat(timespec="seconds")}
+
+
+def write_labels(path: Path, records: Sequence[Mapping[str, Any]]) -> None:
+    """Write labels to a file; it is never half-written."""
+    draft = path.with_suffix(".tmp")
+    draft.write_text("".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records), encoding="utf-8")
+    draft.replace(path)

@@ -1,0 +1,142 @@
+"""Make the answer sheet of a path: which rows its models answer otherwise than the untouched one, and how."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from axformer.data.encoding import UNLABELLED
+from axformer.data.labels import ClassNames
+from axformer.data.rows import Rows
+from axformer.intake.dataset import DataSet
+from axformer.scores.decisions import decisions_of
+from axformer.scores.measured import Measured
+from axformer.scores.task_tests import paired_test
+from axformer.tasks.base import Task
+from axformer.tasks.binary import BinaryClassification
+from axformer.tasks.classification import Classification
+from axformer.tasks.multi_label import MultiLabelClassification
+from axformer.tasks.token_classification import TokenClassification
+from axformer.wire.answer_sheet import Answer, AnswerSheet, ChangedRow, PathAnswers
+
+_READ = ("tokens", "text", "text_pair", "choices")
+"""What a person reads of a row to label it, by the fields of a task."""
+
+
+@dataclass(frozen=True)
+class ConfirmingRows:
+    """The rows that confirm: some with labels, some without."""
+
+    labelled: DataSet | None
+    unlabelled: DataSet
+    """With the untouched model's answers as labels."""
+
+    @property
+    def sets(self) -> list[tuple[DataSet, bool]]:
+        """The data sets, each with whether it has labels."""
+        return [(data, has) for data, has in ((self.labelled, True), (self.unlabelled, False)) if data is not None]
+
+
+Answers = Sequence[Measured]
+"""A model on the data sets of the confirming rows, in their order."""
+
+
+@dataclass(frozen=True)
+class PathModel:
+    """A model of the path and its answers."""
+
+    seq: int
+    form: str
+    times: float
+    """Operations of the untouched model for each of its own."""
+    answers: Answers
+
+
+def sheet_of(
+    rows: ConfirmingRows, untouched: Answers, models: Sequence[PathModel], config: Any, points: float
+) -> AnswerSheet:
+    """The sheet of a path.
+
+    Args:
+        untouched: the untouched model on the rows.
+        models: in the order of their tests, form after form.
+        config: the model's.
+        points: how far the metric may fall.
+    """
+    task = untouched[0].task
+    test = paired_test(untouched[-1].votes, task, points)
+    assert test.name != "bca_bootstrap", "a metric that is no mean over rows is tested with labels alone"
+    before = _voted(untouched)
+    changed: dict[int, Answer] = {}
+    answered = []
+    for model in models:
+        own = {
+            place: one for place, (one, was) in enumerate(zip(_voted(model.answers), before, strict=True)) if one != was
+        }
+        changed |= {place: before[place] for place in own}
+        answered.append(PathAnswers(seq=model.seq, form=model.form, times=model.times, answers=own))
+    known = _known(rows)
+    return AnswerSheet(
+        task=task.name,
+        metric=test.metric,
+        test=test.name,
+        classes=_classes(task, config),
+        points=points,
+        rows=len(before),
+        unlabelled=int(rows.unlabelled.samples.voters.sum()),
+        changed=[
+            ChangedRow(
+                id=known[place].id, place=place, inputs=known[place].inputs, before=was, label=known[place].label
+            )
+            for place, was in sorted(changed.items())
+        ],
+        models=answered,
+    )
+
+
+@dataclass(frozen=True)
+class _Row:
+    id: str
+    inputs: dict[str, Any]
+    label: Answer | None
+
+
+def _known(rows: ConfirmingRows) -> list[_Row]:
+    """The rows that count, with what is known of them."""
+    found = []
+    for data, has_labels in rows.sets:
+        keys, labels = data.samples.encoded.keys, data.samples.encoded.labels
+        for index in np.flatnonzero(data.samples.voters.numpy()).tolist():
+            label = _canonical(labels[index]) if has_labels else None
+            found.append(_Row(keys[index].hex(), _inputs(data.rows, index), label))
+    return found
+
+
+def _inputs(rows: Rows, index: int) -> dict[str, Any]:
+    """The inputs of a row by the names of its columns."""
+    columns = dict.fromkeys(part for name in _READ if rows.has(name) for part in rows.parts(name))
+    return {column: rows.table[column][index] for column in columns}
+
+
+def _voted(answers: Answers) -> list[Answer]:
+    """The answers to the rows that count."""
+    found: list[Answer] = []
+    for measured in answers:
+        decisions = decisions_of(measured)
+        assert decisions is not None, f"answers of {measured.task.name} can be compared"
+        votes = measured.samples.voters.tolist()
+        found += [_canonical(one) for one, counts in zip(decisions, votes, strict=True) if counts]
+    return found
+
+
+def _canonical(value: Any) -> Answer:
+    if isinstance(value, list | tuple):
+        return [int(one) for one in value if one != UNLABELLED]
+    return int(value)
+
+
+def _classes(task: Task, config: Any) -> list[str]:
+    if isinstance(task, Classification | MultiLabelClassification | TokenClassification):
+        return list(ClassNames.of(config).names)
+    return ["no", "yes"] if isinstance(task, BinaryClassification) else []

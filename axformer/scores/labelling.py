@@ -1,0 +1,197 @@
+"""The certificate of a path whose rows have few labels, or none.
+
+A row that two models answer alike adds nothing to a paired test, whatever its label. So a label is asked only for a changed
+answer, and only until the worst case of those that have none passes the test, or their best case fails it. The p-value of the
+worst case falls with every label (:func:`axformer.scores.paired_tests.exact_p_value`), so it may be looked at after each one,
+and the order in which labels come does not matter. The models of a path are tested in its order, each at 5 %, up to the first
+that fails (Maurer, Hothorn and Lehmacher, 1995), form by form. No PyTorch.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from axformer.errors import DataError
+from axformer.scores.paired_tests import ALPHA, betting_p_value, exact_p_value
+from axformer.scores.planning import POINT
+from axformer.wire.answer_sheet import Answer, AnswerSheet, ChangedRow, PathAnswers
+
+SEED = 0
+"""Of the order in which labels are asked for."""
+Labels = Mapping[str, Answer]
+"""Labels that people gave, by the id of the row."""
+_exact = lru_cache(maxsize=1 << 14)(exact_p_value)
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What became of one model's answers."""
+
+    gained: int
+    lost: int
+    unlabelled: int
+    """Changed answers without a label."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How far along a path a form is certified."""
+
+    form: str
+    kept: PathAnswers | None
+    """The model with the fewest operations that is certified; None for the untouched one."""
+    p_value: float | None
+    """Of that model, in the worst case."""
+    tested: int
+    passed: int
+    upcoming: PathAnswers | None
+    """The next model, which is not certified yet; None if every one is."""
+    is_futile: bool
+    """Whether no labels can certify the next model."""
+    needed: Sequence[ChangedRow]
+    """The rows whose labels the next model waits for, in the order in which they are asked; none where it is out of reach."""
+
+
+def standing_of(sheet: AnswerSheet, form: str, labels: Labels, points: float | None = None) -> Standing:
+    """Test the models of a form in the order of the path, with the labels that are known so far.
+
+    Args:
+        points: how far the metric may fall; None for what the sheet says.
+    """
+    margin = (sheet.points if points is None else points) * POINT
+    models = [model for model in sheet.models if model.form == form]
+    passed: list[tuple[PathAnswers, float]] = []
+    for model in models:
+        worst = p_value_of(sheet, model, labels, margin)
+        if worst <= ALPHA:
+            passed.append((model, worst))
+            continue
+        is_futile = p_value_of(sheet, model, labels, margin, is_worst=False) > ALPHA
+        needed = () if is_futile else tuple(unlabelled_of(sheet, model, labels))
+        return _standing(form, passed, len(passed) + 1, model, is_futile, needed)
+    return _standing(form, passed, len(passed), None, False, ())
+
+
+def _standing(
+    form: str,
+    passed: Sequence[tuple[PathAnswers, float]],
+    tested: int,
+    upcoming: PathAnswers | None,
+    is_futile: bool,
+    needed: Sequence[ChangedRow],
+) -> Standing:
+    kept, p_value = max(reversed(passed), key=lambda one: one[0].times, default=(None, None))
+    return Standing(form, kept, p_value, tested, len(passed), upcoming, is_futile, needed)
+
+
+def p_value_of(
+    sheet: AnswerSheet, model: PathAnswers, labels: Labels, margin: float, *, is_worst: bool = True
+) -> float:
+    """The p-value of a model where the labels that are not known are as bad for it as they can be, or as good."""
+    if sheet.test == "betting":
+        most = _differences(sheet, model, {}, is_worst=True, takes_given=False)
+        return betting_p_value(_differences(sheet, model, labels, is_worst=is_worst), margin, most)
+    counts = tally(sheet, model, labels)
+    if is_worst:
+        return _exact(counts.gained, counts.lost, sheet.rows, margin, counts.unlabelled)
+    return _exact(counts.gained + counts.unlabelled, counts.lost, sheet.rows, margin)
+
+
+def tally(sheet: AnswerSheet, model: PathAnswers, labels: Labels) -> Tally:
+    """Count what became of a model's answers, each of them right or wrong as a whole."""
+    gained = lost = unlabelled = 0
+    for row in sheet.changed:
+        if row.place not in model.answers:
+            continue
+        label = labels.get(row.id, row.label)
+        unlabelled += label is None
+        lost += row.before == label
+        gained += model.answers[row.place] == label
+    return Tally(gained, lost, unlabelled)
+
+
+def _differences(
+    sheet: AnswerSheet, model: PathAnswers, labels: Labels, *, is_worst: bool, takes_given: bool = True
+) -> np.ndarray:
+    """By how much the share of a row's words that are right fell, shape (rows,)."""
+    found = np.zeros(sheet.rows)
+    for row in sheet.changed:
+        if row.place not in model.answers:
+            continue
+        before, after = np.atleast_1d(row.before), np.atleast_1d(model.answers[row.place])
+        known = labels.get(row.id, row.label if takes_given else None)
+        expected = (before if is_worst else after) if known is None else np.atleast_1d(known)
+        found[row.place] = np.mean(before == expected) - np.mean(after == expected)
+    return found
+
+
+def unlabelled_of(sheet: AnswerSheet, model: PathAnswers, labels: Labels) -> Iterable[ChangedRow]:
+    """The changed rows of a model that have no label, in the one random order that all models share."""
+    order = np.random.default_rng(SEED).permutation(len(sheet.changed))
+    for index in order:
+        row = sheet.changed[index]
+        if row.place in model.answers and labels.get(row.id, row.label) is None:
+            yield row
+
+
+def forms_of(sheet: AnswerSheet) -> list[str]:
+    """The forms on a sheet, in its order."""
+    return list(dict.fromkeys(model.form for model in sheet.models))
+
+
+def needed(sheet: AnswerSheet, labels: Labels) -> list[ChangedRow]:
+    """The rows whose labels can still certify a further model, in the order in which they are asked: those that the next model
+    of each form waits for, the last form first, which is the one that is deployed."""
+    rows = {row.id: row for form in reversed(forms_of(sheet)) for row in standing_of(sheet, form, labels).needed}
+    return list(rows.values())
+
+
+def needed_lines(sheet: AnswerSheet, labels: Labels) -> str:
+    """The rows of :func:`needed` as JSON Lines, without any answer."""
+    records = ({"id": row.id, **row.inputs} for row in needed(sheet, labels))
+    return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+
+
+def label_of(sheet: AnswerSheet, row: ChangedRow, value: Any) -> Answer:
+    """A label as a person or a file has it, by the names of classes or by their indices.
+
+    Raises:
+        DataError: it is none of the task's.
+    """
+    is_one = isinstance(row.before, int)
+    values = [value] if is_one else value.split() if isinstance(value, str) else value
+    names = {name: index for index, name in enumerate(sheet.classes)}
+    if not isinstance(values, list):
+        raise DataError(f"label {value!r} of row {row.id} is no list, one label for each word or class")
+    if sheet.task == "multi_label_classification":
+        given = [_index_of(sheet, row, one, names) for one in values]
+        return [int(index in given) for index in range(len(sheet.classes))]
+    found = [_index_of(sheet, row, one, names) for one in values]
+    if not is_one and isinstance(row.before, list) and len(found) != len(row.before):
+        raise DataError(f"row {row.id} has {len(row.before)} words and {len(found)} labels; give one for each")
+    return found[0] if is_one else found
+
+
+def _index_of(sheet: AnswerSheet, row: ChangedRow, value: Any, names: Mapping[str, int]) -> int:
+    count = len(sheet.classes) or len(row.inputs.get("choices", ())) or None
+    text = str(value).strip()
+    if text in names:
+        return names[text]
+    if text.isdecimal() and (count is None or int(text) < count):
+        return int(text)
+    known = ", ".join(sheet.classes) if sheet.classes else f"0 to {(count or 1) - 1}"
+    raise DataError(f"label {value!r} of row {row.id} is unknown; the labels are {known}")
+
+
+def most_labels(sheet: AnswerSheet, form: str, labels: Labels) -> list[tuple[PathAnswers, int]]:
+    """The models that are not certified yet, each with the most labels that decide about it and those before it."""
+    asked: set[str] = set()
+    found = []
+    for model in [model for model in sheet.models if model.form == form][standing_of(sheet, form, labels).passed :]:
+        asked |= {row.id for row in unlabelled_of(sheet, model, labels)}
+        found.append((model, len(asked)))
+    return found

@@ -1,0 +1,66 @@
+"""The answers of the models on a path to rows that certify, in ``answers.json``: all that labels are needed for."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from axformer.wire.base import Schema
+
+SHEET = "answers.json"
+"""The file in a result."""
+NEEDED = "needed.jsonl"
+"""The rows in a result whose labels may still matter, without any answer."""
+SHEET_FORMAT: Literal["axformer-answers/1"] = "axformer-answers/1"
+
+Answer = int | list[int]
+"""A class or choice by its index, 0 or 1 for no and yes; of several classes a 0 or 1 for each, of tags the index of each."""
+
+
+class ChangedRow(Schema):
+    """A row that some model of the path answers otherwise than the untouched one."""
+
+    id: str
+    """A digest of its inputs, so that copies have the same and a label can be used again."""
+    place: int = Field(ge=0)
+    """Its place among the rows that count."""
+    inputs: dict[str, Any]
+    """What a person reads to label it, by the names of the columns that the task reads."""
+    before: Answer
+    """The untouched model's answer."""
+    label: Answer | None = None
+    """The label that came with the data; null if none did."""
+
+
+class PathAnswers(Schema):
+    """The answers of one model of the path, in one form."""
+
+    seq: int
+    """The trial that led to it."""
+    form: str
+    """The form that answered; `compact` for the model in PyTorch."""
+    times: float
+    """Operations of the untouched model for each of its own."""
+    answers: dict[int, Answer]
+    """Its answers by the place of the row, where they are not those of the untouched model."""
+
+
+class AnswerSheet(Schema):
+    """Everything that a certificate of a path follows from, besides labels."""
+
+    format: Literal["axformer-answers/1"] = SHEET_FORMAT
+    task: str
+    metric: str
+    """The metric that is certified, for people."""
+    test: Literal["exact", "betting"]
+    """As in a certificate."""
+    classes: list[str]
+    """The names of classes or tags by their index; empty where answers are choices."""
+    points: float = Field(gt=0.0, le=100.0)
+    """How far the metric may fall, in hundredths."""
+    rows: int = Field(ge=1)
+    """All rows that count, copies of an input once; the answers of those that are not in `changed` did not change."""
+    unlabelled: int = Field(ge=0)
+    """Those of them that came without a label."""
+    changed: list[ChangedRow]
+    models: list[PathAnswers]
+    """In the order of their tests, form after form."""
