@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from axformer.config import RunConfig
-from axformer.data.encoding import OWN_ANSWERS
+from axformer.data.columns import OWN_ANSWERS
 from axformer.errors import ConfigError
 from axformer.evaluation.untouched import Untouched
 from axformer.forms.onnx import check_packages
@@ -93,6 +93,8 @@ class PruningRun:
         """The trials so far, and what follows from them."""
         self.labels: Labels = {}
         """What people said of unlabelled rows, by the ids in an answer sheet; set before :meth:`trials`."""
+        self.points: float | None = None
+        """The points that these labels are to certify; None for those of the knobs."""
 
     def _ground_of(self, calibrating: DataSet) -> Ground:
         """What the method works with."""
@@ -242,6 +244,8 @@ class PruningRun:
                 chooses=chooses,
                 doubt=self._doubts.get(CONFIRMING),
                 labels=self.labels,
+                allowed=self.points
+                or (None if self.config.within_points is None else float(self.config.within_points)),
                 on_step=on_step,
             )
 

@@ -31,6 +31,7 @@ from axformer.scores.confidence import CONFIDENCE, Figures, lower_bound
 from axformer.scores.labelling import Labels
 from axformer.scores.measured import Measured, Recording, measure
 from axformer.scores.planning import USUAL_POINTS
+from axformer.scores.task_tests import paired_test
 from axformer.wire.answer_sheet import AnswerSheet
 from axformer.wire.metrics import first_metric
 from axformer.wire.steps import Counter, OnStep, StepName, ignore
@@ -79,6 +80,7 @@ def measure_path(
     chooses: bool = True,
     doubt: str | None = None,
     labels: Labels = MappingProxyType({}),
+    allowed: float | None = None,
     on_step: OnStep = ignore,
 ) -> MeasuredPath:
     """Measure every point of a path in the arithmetic that the pass used, and choose one if there are confirming rows.
@@ -89,6 +91,7 @@ def measure_path(
         chooses: False to keep the last point whatever the figures are.
         doubt: why the confirming rows can certify nothing; None if they can.
         labels: those that people gave for unlabelled rows.
+        allowed: the points that unlabelled rows are to certify; None to certify nothing by them.
         on_step: takes reports of how many models are measured.
 
     Raises:
@@ -107,7 +110,16 @@ def measure_path(
         )
     if UNLABELLED in sets:
         return _by_answers(
-            checkpoint, points, sets, found, figures, config, chooses=chooses, doubt=doubt, labels=labels
+            checkpoint,
+            points,
+            sets,
+            found,
+            figures,
+            config,
+            chooses=chooses,
+            doubt=doubt,
+            labels=labels,
+            allowed=allowed,
         )
     if not confirming or not chooses:
         return MeasuredPath(points, figures, len(points) - 1)
@@ -115,8 +127,10 @@ def measure_path(
     tables = [of_point.votes if is_tested else of_point.table for of_point in found[CONFIRMING]]
     if config.within_points is None:
         return MeasuredPath(points, figures, kept_of([table[:, 0] for table in tables], config))
+    allowed_points = float(config.within_points)
+    test = paired_test(tables[0], checkpoint.task, allowed_points)
     kept, certificate = certify(
-        *(tables, checkpoint.task, float(config.within_points), [point.seq for point in points]),
+        *(tables, test, allowed_points, [point.seq for point in points]),
         _operations(checkpoint, points, sets[CONFIRMING].samples),
         doubt,
     )
@@ -134,6 +148,7 @@ def _by_answers(
     chooses: bool,
     doubt: str | None,
     labels: Labels,
+    allowed: float | None,
 ) -> MeasuredPath:
     """Choose a point by labelled and unlabelled rows together. Without points, labelled rows alone choose, or nobody."""
     rows = ConfirmingRows(None if doubt else sets.get(CONFIRMING), sets[UNLABELLED])
@@ -143,11 +158,10 @@ def _by_answers(
         PathModel(point.seq, COMPACT, operations[0] / operations[index], [found[name][index] for name in names])
         for index, point in enumerate(points)
     ]
-    allowed = USUAL_POINTS if config.within_points is None else float(config.within_points)
-    sheet = sheet_of(rows, models[0].answers, models[1:], checkpoint.model.config, allowed)
-    if not chooses or (config.within_points is None and CONFIRMING not in sets):
+    sheet = sheet_of(rows, models[0].answers, models[1:], checkpoint.model.config, allowed or USUAL_POINTS)
+    if not chooses or (allowed is None and CONFIRMING not in sets):
         return MeasuredPath(points, figures, len(points) - 1, sheet=sheet)
-    if config.within_points is None:
+    if allowed is None:
         tables = [one.votes if config.loss_limit is not None else one.table for one in found[CONFIRMING]]
         return MeasuredPath(points, figures, kept_of([table[:, 0] for table in tables], config), sheet=sheet)
     certificate = certify_sheet(sheet, COMPACT, labels)
