@@ -14,7 +14,7 @@ from axformer.data.reading import rows_of
 from axformer.intake.checkpoint import from_memory
 from axformer.intake.dataset import prepare
 from axformer.intake.parts import split_off
-from axformer.methods.confirmation import CONFIRMING, MeasuredPath, kept_of, measure_path, note_of
+from axformer.methods.confirmation import CONFIRMING, Choosing, MeasuredPath, kept_of, measure_path, note_of
 from axformer.plan.path import Point, points_of
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial
@@ -207,7 +207,7 @@ def test_within_points_the_cheapest_that_is_certified_is_kept() -> None:
     assert confirming is not None
     sets = {CONFIRMING: confirming}
     assert measure_path(CHECKPOINT, measured.points, sets, config).certificate == told
-    assert measure_path(CHECKPOINT, measured.points, sets, config, chooses=False).certificate is None
+    assert measure_path(CHECKPOINT, measured.points, sets, config, choosing=Choosing(chooses=False)).certificate is None
 
 
 def test_here_some_passes_are_kept_to_the_end_and_some_are_cut_short() -> None:
