@@ -13,6 +13,7 @@ plays the person who labels a real result, with the true labels of its rows, for
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -128,7 +129,7 @@ def real_table(sheet: AnswerSheet, truth: Mapping[str, str]) -> Table:
 def nested(sheet: AnswerSheet, form: str) -> list[float]:
     """The share of each model's changed answers that are changed in the next smaller one too."""
     models = [set(model.answers) for model in sheet.models if model.form == form]
-    return [len(one & other) / max(1, len(one)) for one, other in zip(models, models[1:], strict=False)]
+    return [len(one & other) / max(1, len(one)) for one, other in pairwise(models)]
 
 
 def estimates_table() -> Table:

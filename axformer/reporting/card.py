@@ -10,7 +10,8 @@ from axformer.plan.plan import Plan, PlanFile
 from axformer.reporting.card_forms import Loading, forms_legend, forms_table, loading_forms
 from axformer.reporting.card_metadata import metadata, name_of_data, name_of_model
 from axformer.reporting.card_tables import MOST_NAMED, before_and_after, by_layer, path_table, without_removal
-from axformer.reporting.deploy_table import TITLES, deployables
+from axformer.reporting.deploy_table import deployables
+from axformer.reporting.deployable import TITLES
 from axformer.reporting.findings import limit_of
 from axformer.reporting.look import first_look_of
 from axformer.reporting.rendering import passage, passage_from, render
