@@ -137,7 +137,7 @@ class Deployables:
         return next((row for row in self.rows[1:] if row.name == "compact"), self.rows[-1])
 
     @property
-    def _what(self) -> str:
+    def what(self) -> str:
         """The metric and its rows, for people."""
         if self.judged.data == UNLABELLED:
             return "unlabelled rows answered as before"
@@ -219,10 +219,10 @@ class Deployables:
         if row.metric is None:
             return []
         if self.judged.data == UNLABELLED:
-            return [f"{_metric(self.metric, row.metric)} % of the {self._what}"]
+            return [f"{_metric(self.metric, row.metric)} % of the {self.what}"]
         before = self.rows[0].metric
         of = "" if before is None else f" (before {_metric(self.metric, before)})"
-        return [f"{self._what} {_metric(self.metric, row.metric)}{of}"]
+        return [f"{self.what} {_metric(self.metric, row.metric)}{of}"]
 
     def _pruning_adds(self, best: Deployable) -> str:
         """What of the speed is pruning's; empty where the runtime is that of before, or nothing was removed."""
@@ -260,11 +260,11 @@ class Deployables:
         """Why a form is not advised, as the end of a sentence."""
         standing = row.judgement.standing
         if standing is Standing.GUESSING:
-            return f"is no better than guessing ({self._what} {_metric(self.metric, row.metric or 0.0)})"
+            return f"is no better than guessing ({self.what} {_metric(self.metric, row.metric or 0.0)})"
         if standing is Standing.FEWER_CLASSES:
             return f"answers only {row.judgement.classes} classes of your model"
         if standing is Standing.WORSE:
-            return f"lost more than {self.unit} of {self._what} ({_change(self.metric, row)})"
+            return f"lost more than {self.unit} of {self.what} ({_change(self.metric, row)})"
         if standing is Standing.UNKNOWN:
             return "no rows show what it costs; give held-out data (--test)"
         more = row.judgement.more_rows
@@ -274,7 +274,7 @@ class Deployables:
 
     def table(self) -> Table:
         """The forms as text, one row each."""
-        head = ["", self._what, "change", "answers changed", "one input, ms", "times as fast", "inputs a second", "MB"]
+        head = ["", self.what, "change", "answers changed", "one input, ms", "times as fast", "inputs a second", "MB"]
         return Table(head, [self._cells(row) for row in self.rows])
 
     def _cells(self, row: Deployable) -> list[str]:
