@@ -22,7 +22,15 @@ from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.wire.finetuning import make_settings
 from axformer.wire.steps import Step, StepName
 from tests.forked import forked_interpreter
-from tests.tiny_models import answered_rows, answering_model, tiny_rows, tiny_tokenizer, write_rows
+from tests.tiny_models import (
+    answered_rows,
+    answering_model,
+    save_tiny_checkpoint,
+    tiny_config,
+    tiny_rows,
+    tiny_tokenizer,
+    write_rows,
+)
 
 
 def axformer(*arguments: object) -> "subprocess.CompletedProcess[str]":
@@ -39,7 +47,8 @@ def invoke(*arguments: object) -> Any:
     return result
 
 
-def test_prune_writes_the_result_and_plain_lines_when_piped(tmp_path: Path, checkpoint: Path, data: Path) -> None:
+def test_prune_writes_the_result_and_plain_lines_when_piped(tmp_path: Path, data: Path) -> None:
+    checkpoint = save_tiny_checkpoint(tmp_path / "checkpoint", tiny_config(layers=1))
     held_out = write_rows(tmp_path / "test.jsonl", tiny_rows(10, seed=3))
     knobs = write_config(tmp_path / "knobs.toml", 'majority_fraction = 0.4\norder = "random"\n')
     output = tmp_path / "deep" / "out"

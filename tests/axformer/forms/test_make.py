@@ -64,6 +64,7 @@ def test_what_cannot_be_made_is_said_and_leaves_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "zeroed").exists()
 
 
+@pytest.mark.slow
 def test_what_a_model_says_of_padding_is_not_compared(tmp_path: Path) -> None:
     """A token of padding far behind a text sees no token where layers see their neighbourhood."""
     (form,) = make_forms(
@@ -88,7 +89,9 @@ def test_a_compact_form_that_computes_something_else_ends_it(tmp_path: Path, mon
         make_forms(finished(BERT, soft(some_plan(1))), ["compact"], tmp_path)
 
 
-@pytest.mark.parametrize("scale", [1e-3, 50.0, 1e6])
+@pytest.mark.parametrize(
+    "scale", [pytest.param(1e-3, marks=pytest.mark.slow), pytest.param(50.0, marks=pytest.mark.slow), 1e6]
+)
 def test_forms_are_made_whatever_the_size_of_the_outputs(tmp_path: Path, scale: float) -> None:
     """A head that gives prices or milliseconds; a form with other weights is found at every scale."""
     case, plan = Case("bert", "regression"), one_layer(1)
@@ -123,6 +126,7 @@ def test_a_compact_form_that_fails_leaves_the_others(tmp_path: Path, monkeypatch
     assert [path.name for path in tmp_path.iterdir()] == ["onnx"]
 
 
+@pytest.mark.slow
 def test_a_graph_that_fails_is_not_rounded_either(tmp_path: Path) -> None:
     other = finished(BERT, one_layer(2))
     with pytest.MonkeyPatch.context() as patched:
@@ -136,6 +140,7 @@ def test_a_graph_that_fails_is_not_rounded_either(tmp_path: Path) -> None:
     assert not (tmp_path / "onnx_int8").exists()
 
 
+@pytest.mark.slow
 def test_a_result_without_its_compact_form_says_so_everywhere(
     tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,6 +165,7 @@ def test_what_was_trained_after_its_pass_has_no_zeroed_form(tmp_path: Path) -> N
     assert "that was trained after its pass" in form.reason
 
 
+@pytest.mark.slow
 def test_a_result_tells_of_all_its_forms(every_form: Path) -> None:
     report = json.loads((every_form / "report.json").read_text())
     forms = {form["name"]: form for form in report["forms"]}
@@ -208,6 +214,7 @@ def test_a_plan_of_a_model_of_other_dimensions_is_refused(tmp_path: Path, result
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.slow
 def test_a_result_is_exported_without_its_checkpoint(tmp_path: Path, result: Path, data: Path) -> None:
     done = run("export", result, "--data", data, "--output", tmp_path / "out", "--forms", "onnx_int8", "--json")
     assert done.exit_code == 0, done.output
