@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,15 @@ from axformer.artifact import new_directory, write_texts
 from axformer.config import RunConfig
 from axformer.drawing.curve import CURVE, path_curve
 from axformer.drawing.picture import picture
-from axformer.forms.form import Written
-from axformer.forms.kinds import COMPACT
+from axformer.errors import FormError
+from axformer.forms.form import Form, NotMade, Written
+from axformer.forms.kinds import COMPACT, ONNX_INT8
 from axformer.forms.make import Finished, make_before, make_forms, python_for, usual_forms
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
+from axformer.methods.confirmation import CONFIRMING, UNLABELLED
 from axformer.methods.decisions import Decisions
+from axformer.model.number_format import cast
 from axformer.new_head import UNTOUCHED, Headed
 from axformer.plan.plan import Plan, PlanFile, PlanSource, said_repaired
 from axformer.repair.refit import Refit, refitted
@@ -25,12 +28,14 @@ from axformer.repair.training import Repaired
 from axformer.reporting.advice import with_advice
 from axformer.reporting.card import PICTURE, write_card
 from axformer.reporting.card_forms import loading_of
+from axformer.reporting.form_path import FormPaths, Tested, certify_form, together
 from axformer.reporting.form_reports import summary
 from axformer.reporting.measure import doubted, make_report, measure_both
 from axformer.reporting.page import PAGE, report_page
 from axformer.scores.certificate import before_training
-from axformer.scores.labelling import needed_lines
+from axformer.scores.labelling import Labels, needed_lines
 from axformer.scores.measured import Measured
+from axformer.scores.planning import USUAL_POINTS
 from axformer.wire.answer_sheet import NEEDED, SHEET, AnswerSheet
 from axformer.wire.report import HeadTraining, Refitted, Report
 from axformer.wire.run import Run
@@ -57,6 +62,10 @@ class Decided:
     """What was said before the run."""
     run: Run | None = None
     """The run as it was asked for; None where nobody asked in these words, as in a test."""
+    allowed: float | None = None
+    """The points that are certified; None where nothing is."""
+    labels: Labels = field(default_factory=dict)
+    """What people said of unlabelled rows."""
 
     def plan_file(self, *, is_fitted: bool, is_trained: bool) -> PlanFile:
         """The plan, with the knobs that led to it."""
@@ -81,6 +90,8 @@ class Made:
 
     files: Mapping[str, str] = field(default_factory=dict)
     """The contents of the files that the method adds to the usual ones, by name."""
+    model_of: Callable[[Plan], Any] | None = None
+    """Builds the compact model of another plan of the path; None where that is not known."""
 
     @property
     def refitted(self) -> Refitted | None:
@@ -124,9 +135,11 @@ def publish(
         both = doubted(measure_both(checkpoint, made.model, validation, others, seen), decided.doubts)
         is_trained = made.repaired is not None
         finished = Finished(checkpoint, plan, made.model, validation.samples, made.fits, is_trained)
-        forms_made = make_forms(finished, names, draft, {COMPACT: python}, steps)
+        along = _along_path(decided, made, names, validation, others)
+        forms_made = make_forms(finished, names - along.elsewhere, draft, {COMPACT: python}, steps)
+        forms_made += _of_other_plans(along, decided, made, validation, draft)
         is_whole = plan == Plan.full(checkpoint.dimensions) and not is_trained
-        before = [] if is_whole else make_before(checkpoint, names, validation.samples)
+        before = [] if is_whole and not along.elsewhere else make_before(checkpoint, names, validation.samples)
         written = Written(forms_made, before)
         if made.fits is not None:
             write_refit(made.fits, draft)
@@ -146,19 +159,61 @@ def publish(
             "notes": list(decided.notes),
             "head": _handed_out(decided.headed, draft),
         }
-        report = with_advice(report.model_copy(update=around))
+        report = with_advice(along.in_report(report.model_copy(update=around)))
         texts = {**texts_of(decided, report, is_fitted=made.fits is not None), **made.files}
-        write_texts(draft, texts | answers_of(decided.decisions.sheet, report))
+        write_texts(draft, texts | answers_of(decided.decisions.sheet, along, decided.labels, report))
     return report
 
 
-def answers_of(sheet: AnswerSheet | None, report: Report) -> dict[str, str]:
+def answers_of(sheet: AnswerSheet | None, along: FormPaths, labels: Labels, report: Report) -> dict[str, str]:
     """The files that a certificate with few labels follows from; none without unlabelled rows."""
     if sheet is None:
         return {}
+    for path in along.paths.values():
+        if path.sheet is not None:
+            sheet = together(sheet, path.sheet)
     assert report.judged is not None, "every new report has it"
     sheet = sheet.model_copy(update={"points": report.judged.points})
-    return {SHEET: sheet.model_dump_json() + "\n", NEEDED: needed_lines(sheet, {})}
+    return {SHEET: sheet.model_dump_json() + "\n", NEEDED: needed_lines(sheet, labels)}
+
+
+def _along_path(
+    decided: Decided, made: Made, names: Collection[str], validation: DataSet, others: Mapping[str, DataSet | None]
+) -> FormPaths:
+    """The forms with answers of their own, certified along the path; none where nothing was to be certified or asked for."""
+    measured, plan, targets = decided.decisions.measured, decided.decisions.plan, decided.decisions.targets
+    is_trained_after = made.repaired is not None and not made.repaired.is_measured
+    sets = {
+        name: data
+        for name in (CONFIRMING, UNLABELLED)
+        if name not in decided.doubts and (data := others.get(name)) is not None
+    }
+    if measured is None or made.model_of is None or ONNX_INT8 not in names or is_trained_after or not sets:
+        return FormPaths({}, plan)
+    if len(measured.points) < 2 or (measured.certificate is None and measured.sheet is None):
+        return FormPaths({}, plan)
+    at_most = None if decided.run is None else decided.run.at_most
+    tested = Tested(sets, at_most or decided.allowed or USUAL_POINTS, decided.labels)
+    try:
+        found = certify_form(
+            *(ONNX_INT8, measured, targets, decided.checkpoint, made.model_of, validation.samples, tested)
+        )
+    except FormError:
+        return FormPaths({}, plan)  # this model has no such form, as the form itself says
+    return FormPaths({ONNX_INT8: found}, plan)
+
+
+def _of_other_plans(
+    along: FormPaths, decided: Decided, made: Made, validation: DataSet, draft: Path
+) -> list[Form | NotMade]:
+    """The forms that hold another model of the path than the result."""
+    checkpoint, forms = decided.checkpoint, []
+    for name in along.elsewhere:
+        assert made.model_of is not None, "forms were certified by it"
+        plan = along.paths[name].kept.plan
+        model = cast(made.model_of(plan), checkpoint.dtype)
+        forms += make_forms(Finished(checkpoint, plan, model, validation.samples), {name}, draft)
+    return forms
 
 
 def _handed_out(headed: Headed | None, draft: Path) -> HeadTraining | None:

@@ -12,9 +12,7 @@ import numpy as np
 
 from axformer.scores.confidence import CONFIDENCE
 from axformer.scores.labelling import Labels, Standing, standing_of
-from axformer.scores.paired_tests import ALPHA
-from axformer.scores.task_tests import paired_test
-from axformer.tasks.base import Task
+from axformer.scores.paired_tests import ALPHA, PairedTest
 from axformer.wire.answer_sheet import AnswerSheet
 from axformer.wire.verdicts import Certificate
 
@@ -57,7 +55,7 @@ def in_sequence(order: Sequence[int], p_value: Callable[[int], float], alpha: fl
 
 def certify(
     confirming: Sequence[np.ndarray],
-    task: Task,
+    test: PairedTest,
     points: float,
     seqs: Sequence[int],
     costs: Sequence[float],
@@ -68,6 +66,7 @@ def certify(
     Args:
         confirming: the table of each model on the confirming rows, one row for each different input, the untouched model
             first, then in the order of the tests.
+        test: the test against the untouched model.
         points: how far the metric may fall, in hundredths.
         seqs: the trial that led to each model.
         doubt: why these rows can certify nothing, such as that models were made with some of them; then none is tested.
@@ -75,7 +74,6 @@ def certify(
     Returns:
         The index of the model that is kept, and its certificate.
     """
-    test = paired_test(confirming[0], task, points)
     order = range(1, len(costs) if doubt is None else 1)
     tested = in_sequence(order, lambda index: test.p_value(confirming[index]), ALPHA)
     kept = tested.cheapest(costs) or 0
