@@ -56,7 +56,7 @@ class MeasuredPath:
     """Its certificate; None unless ``within_points`` chose it."""
     sheet: AnswerSheet | None = None
     """The answers of all points to the confirming rows; None without unlabelled ones."""
-    untouched: Mapping[str, Measured] = field(default_factory=dict)
+    untouched: Mapping[str, Measured] = field(default_factory=dict, compare=False)
     """The untouched model by data set."""
 
     @property

@@ -170,7 +170,7 @@ def test_labels_of_changed_answers_certify_a_smaller_model_and_make_it(result: P
     sheet = read_sheet(result)
     report = json.loads((result / "report.json").read_text(encoding="utf-8"))
     assert report["data"]["validation"]["labels_as"] == OWN_ANSWERS
-    assert sheet.rows == sheet.unlabelled == report["data"]["unlabelled"]["rows"] == report["certificate"]["unlabelled"]
+    assert sheet.rows == sheet.unlabelled == report["certificate"]["unlabelled"] <= report["data"]["unlabelled"]["rows"]
     assert {model.form for model in sheet.models} == {"compact", "onnx_int8"}
     lines = [json.loads(line) for line in (result / "needed.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [line["id"] for line in lines] == [row.id for row in needed(sheet, {})]
