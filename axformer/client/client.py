@@ -54,10 +54,11 @@ class Client(Calls):
         Args:
             columns: names of the columns in all data, if they differ from ``text``, ``label`` and so on.
             idempotency_key: your own; the same key with the same body makes one job, in any number of processes.
-            **job: the other fields of :class:`axformer.wire.jobs.JobCreate`. Of the run these are ``checkpoint`` and
-                ``validation``, and perhaps ``test``, ``calibrate``, ``train``, ``finetune``, ``head``, ``goal`` or ``preset``,
-                ``config`` and ``forms``; beside it ``priority``, ``device``, ``labels``, ``webhook``, ``deliver`` and
-                ``hub_token``. Checkpoint and data are references, uploads, or local paths, which are uploaded.
+            **job: the other fields of :class:`axformer.wire.jobs.JobCreate`. Of the run these are ``checkpoint``,
+                ``validation`` or ``unlabelled`` or both, and perhaps ``test``, ``calibrate``, ``train``, ``finetune``,
+                ``head``, ``goal`` or ``preset``, ``config`` and ``forms``; beside it ``priority``, ``device``, ``labels``,
+                ``webhook``, ``deliver`` and ``hub_token``. Checkpoint and data are references, uploads, or local paths, which
+                are uploaded.
 
         Raises:
             ConfigError: a field is none of a job.

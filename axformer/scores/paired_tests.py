@@ -70,9 +70,10 @@ def exact_p_value(gained: int, lost: int, rows: int, margin: float, unlabelled: 
     margin = min(margin, 1.0)
     observed = float(score(np.array([gained]), np.array([lost + unlabelled]), rows, margin)[0])
     low, high = _shares_gained(gained, gained + unlabelled, rows, (1 - margin) / 2)
-    chances = [
-        chance_of_score(observed, rows, margin, share, share + margin) for share in np.linspace(low, high, _SHARES + 1)
-    ]
+    shares = np.linspace(low, high, _SHARES + 1)
+    first, last = _likely(rows, low)[0], _likely(rows, high)[1]
+    most = _most_lost(np.arange(first, last + 1), rows, margin, observed)  # the same for every share
+    chances = [_chance_of(most, first, rows, share, share + margin) for share in shares]
     return min(1.0, max(chances) + _OUTSIDE)
 
 
@@ -83,13 +84,29 @@ def chance_of_score(least: float, rows: int, margin: float, gain: float, harm: f
         gain: rate of answers that become right.
         harm: rate of answers that become wrong.
     """
+    first, last = _likely(rows, gain)
+    return _chance_of(_most_lost(np.arange(first, last + 1), rows, margin, least), first, rows, gain, harm)
+
+
+def _likely(rows: int, gain: float) -> tuple[int, int]:
+    """The numbers of gained answers beyond which lies a probability far below 1e-9."""
+    width = 8 * math.sqrt(rows * gain * (1 - gain)) + 12
+    return max(0, math.floor(rows * gain - width)), min(rows, math.ceil(rows * gain + width))
+
+
+def _chance_of(most: np.ndarray, first: int, rows: int, gain: float, harm: float) -> float:
+    """The probability that no more answers are lost than may be.
+
+    Args:
+        most: how many may be, for each number of gained answers from ``first`` on.
+    """
     from scipy.stats import binom  # slow to import, and only a certificate needs it
 
-    width = 8 * math.sqrt(rows * gain * (1 - gain)) + 12  # the probability of the rest is far below 1e-9
-    gained = np.arange(max(0, math.floor(rows * gain - width)), min(rows, math.ceil(rows * gain + width)) + 1)
-    most = _most_lost(gained, rows, margin, least)
+    low, high = _likely(rows, gain)
+    gained = np.arange(max(low, first), min(high, first + len(most) - 1) + 1)
     share_lost = 1.0 if gain >= 1 else min(1.0, harm / (1 - gain))
-    return float((binom.pmf(gained, rows, gain) * _at_most(most, rows - gained, share_lost)).sum())
+    allowed = most[gained - first]
+    return float((binom.pmf(gained, rows, gain) * _at_most(allowed, rows - gained, share_lost)).sum())
 
 
 def betting_p_value(differences: np.ndarray, margin: float, most: np.ndarray | None = None) -> float:

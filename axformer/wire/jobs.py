@@ -199,9 +199,12 @@ class JobRead(Schema):
     """Why it is there, in words."""
     checkpoint: dict[str, Any]
     """As posted; the query of a URL is not shown, since it may hold a signature."""
-    validation: dict[str, Any]
+    validation: dict[str, Any] | None = None
+    """Null where unlabelled rows alone decide."""
     test: dict[str, Any] | None = None
     calibrate: dict[str, Any] | None = None
+    """Null of a service of an earlier version, too."""
+    unlabelled: dict[str, Any] | None = None
     """Null of a service of an earlier version, too."""
     train: dict[str, Any] | None = None
     finetune: dict[str, Any] | None = None
