@@ -19,10 +19,10 @@ from axformer.intake.checkpoint import Checkpoint, load_checkpoint
 from axformer.intake.dataset import prepare
 from axformer.plan.plan import read_plan_file
 from axformer.reporting.bench import compact_checkpoint
-from axformer.scores.certificate import lost_in_words
 from axformer.scores.measured import measure
 from axformer.scores.paired_tests import ALPHA, exact_p_value
 from axformer.scores.planning import POINT
+from axformer.scores.sheet_certificate import lost_in_words
 from axformer.tasks.binary import BinaryClassification
 from axformer.tasks.classification import Classification
 from axformer.tasks.multi_label import DECISION_LOGIT

@@ -10,6 +10,7 @@ from axformer.wire.base import PageRead, Schema
 from axformer.wire.handovers import HandoverRead
 from axformer.wire.jobs import JobErrorRead, JobLinks, JobRead, ProgressRead, ReportRead
 from axformer.wire.kinds import JobKind
+from axformer.wire.labelling import LabellingRead
 from axformer.wire.queue import PlaceRead, QueuedJobRead, QueueRead
 from axformer.wire.webhooks import Webhook
 from store.page import Page
@@ -45,6 +46,7 @@ def job_read(job: Job, place: PlaceRead | None = None) -> JobRead:
         error=JobErrorRead.model_validate(job.error, extra="ignore") if job.error else None,
         progress=ProgressRead.model_validate(job.progress, extra="ignore") if job.progress else None,
         report=_report(job.summary) if job.summary and "findings" not in job.summary else None,
+        labelled=_labelled(job.summary or {}),
         findings=(job.summary or {}).get("findings"),
         queue=place,
         links=_links(job_path(job.id)),
@@ -79,9 +81,12 @@ def _report(summary: dict[str, Any]) -> ReportRead:
     return ReportRead.model_validate(summary, extra="ignore")
 
 
+def _labelled(summary: dict[str, Any]) -> LabellingRead | None:
+    return LabellingRead.model_validate(summary["labelled"], extra="ignore") if "labelled" in summary else None
+
+
 def _links(path: str) -> JobLinks:
-    names = ("trace", "path", "events", "artifacts", "deliveries", "cancel", "pause", "resume", "retry", "deliver")
-    return JobLinks(self=path, **{name: f"{path}/{name}" for name in names})
+    return JobLinks(self=path, **{name: f"{path}/{name}" for name in JobLinks.model_fields if name != "self"})
 
 
 def queue_read(queue: Queue) -> QueueRead:

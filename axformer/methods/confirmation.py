@@ -26,11 +26,12 @@ from axformer.model.operations import Operations
 from axformer.plan.path import Point
 from axformer.plan.plan import Plan
 from axformer.scores.answer_sheets import ConfirmingRows, PathModel, sheet_of
-from axformer.scores.certificate import certify, certify_sheet
+from axformer.scores.certificate import certify
 from axformer.scores.confidence import CONFIDENCE, Figures, lower_bound
 from axformer.scores.labelling import Labels
 from axformer.scores.measured import Measured, Recording, measure
 from axformer.scores.planning import USUAL_POINTS
+from axformer.scores.sheet_certificate import certify_sheet
 from axformer.wire.answer_sheet import AnswerSheet
 from axformer.wire.metrics import first_metric
 from axformer.wire.steps import Counter, OnStep, StepName, ignore

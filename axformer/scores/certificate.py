@@ -11,11 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from axformer.scores.confidence import CONFIDENCE
-from axformer.scores.labelling import Labels, Standing, standing_of
 from axformer.scores.paired_tests import ALPHA
+from axformer.scores.sheet_certificate import sentence_of
 from axformer.scores.task_tests import paired_test
 from axformer.tasks.base import Task
-from axformer.wire.answer_sheet import AnswerSheet
 from axformer.wire.verdicts import Certificate
 
 
@@ -97,67 +96,6 @@ def certify(
         sentence="",
     )
     return kept, certificate.model_copy(update={"sentence": sentence_of(certificate)})
-
-
-def certify_sheet(sheet: AnswerSheet, form: str, labels: Labels, points: float | None = None) -> Certificate:
-    """The certificate of a path whose rows have few labels, or none.
-
-    Args:
-        form: whose models are tested.
-        labels: those that people gave.
-        points: how far the metric may fall; None for what the sheet says.
-    """
-    standing = standing_of(sheet, form, labels, points)
-    kept = standing.kept
-    given = sum(row.id in labels for row in sheet.changed)
-    certificate = Certificate(
-        points=sheet.points if points is None else points,
-        level=CONFIDENCE,
-        rows=sheet.rows,
-        unlabelled=sheet.unlabelled - given,
-        metric=sheet.metric,
-        test=sheet.test,
-        asymptotic=False,
-        order="path",
-        tested=standing.tested,
-        passed=standing.passed,
-        kept=0 if kept is None else kept.seq,
-        p_value=standing.p_value,
-        reason=_why_not(standing),
-        sentence="",
-    )
-    return certificate.model_copy(update={"sentence": sentence_of(certificate)})
-
-
-def _why_not(standing: Standing) -> str | None:
-    if standing.upcoming is None:
-        return None if standing.tested else "nothing smaller was accepted"
-    model = f"the model of trial {standing.upcoming.seq}"
-    if standing.is_futile:
-        return f"{model} lost more on these rows than can be certified, whatever further labels say"
-    return f"{model} waits for labels: at most {len(standing.needed):,} decide about it"
-
-
-def sentence_of(certificate: Certificate) -> str:
-    """A certificate in one sentence."""
-    if certificate.p_value is None:
-        return f"Not certified: the untouched model is kept, for {certificate.reason}."
-    lost = lost_in_words(certificate.points, certificate.metric, certificate.rows)
-    without = certificate.unlabelled
-    labels = (
-        ""
-        if not without
-        else ", all without labels"
-        if without == certificate.rows
-        else f", {without:,} of them without labels"
-    )
-    return f"Certified{' (asymptotic)' if certificate.asymptotic else ''}: {lost} nobody decided with{labels}."
-
-
-def lost_in_words(points: float, metric: str, rows: int) -> str:
-    """What a passed test certifies: ``less than 1 point of accuracy lost, 95 %, on 436 rows``."""
-    unit = "point" if points == 1 else "points"
-    return f"less than {points:g} {unit} of {metric} lost, {100 * CONFIDENCE:g} %, on {rows:,} rows"
 
 
 def before_training(certificate: Certificate) -> Certificate:

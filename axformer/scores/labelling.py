@@ -8,6 +8,7 @@ that fails (Maurer, Hothorn and Lehmacher, 1995), form by form. No PyTorch.
 """
 
 import json
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -50,10 +51,15 @@ class Standing:
     passed: int
     upcoming: PathAnswers | None
     """The next model, which is not certified yet; None if every one is."""
-    is_futile: bool
-    """Whether no labels can certify the next model."""
+    best_p_value: float | None
+    """Of the next model in the best case, where no labels can certify it; else None."""
     needed: Sequence[ChangedRow]
     """The rows whose labels the next model waits for, in the order in which they are asked; none where it is out of reach."""
+
+    @property
+    def is_futile(self) -> bool:
+        """Whether no labels can certify the next model."""
+        return self.best_p_value is not None
 
 
 def standing_of(sheet: AnswerSheet, form: str, labels: Labels, points: float | None = None) -> Standing:
@@ -70,10 +76,12 @@ def standing_of(sheet: AnswerSheet, form: str, labels: Labels, points: float | N
         if worst <= ALPHA:
             passed.append((model, worst))
             continue
-        is_futile = p_value_of(sheet, model, labels, margin, is_worst=False) > ALPHA
-        needed = () if is_futile else tuple(unlabelled_of(sheet, model, labels))
-        return _standing(form, passed, len(passed) + 1, model, is_futile, needed)
-    return _standing(form, passed, len(passed), None, False, ())
+        best = p_value_of(sheet, model, labels, margin, is_worst=False)
+        if best > ALPHA:
+            return _standing(form, passed, len(passed) + 1, model, best, ())
+        needed = tuple(unlabelled_of(sheet, model, labels))
+        return _standing(form, passed, len(passed) + 1, model, None, needed)
+    return _standing(form, passed, len(passed), None, None, ())
 
 
 def _standing(
@@ -81,11 +89,11 @@ def _standing(
     passed: Sequence[tuple[PathAnswers, float]],
     tested: int,
     upcoming: PathAnswers | None,
-    is_futile: bool,
+    best_p_value: float | None,
     needed: Sequence[ChangedRow],
 ) -> Standing:
     kept, p_value = max(reversed(passed), key=lambda one: one[0].times, default=(None, None))
-    return Standing(form, kept, p_value, tested, len(passed), upcoming, is_futile, needed)
+    return Standing(form, kept, p_value, tested, len(passed), upcoming, best_p_value, needed)
 
 
 def p_value_of(
@@ -99,6 +107,23 @@ def p_value_of(
     if is_worst:
         return _exact(counts.gained, counts.lost, sheet.rows, margin, counts.unlabelled)
     return _exact(counts.gained + counts.unlabelled, counts.lost, sheet.rows, margin)
+
+
+def fewest_labels(sheet: AnswerSheet, model: PathAnswers, labels: Labels) -> int:
+    """The fewest further labels that can decide about a model that is neither certified nor out of reach."""
+    if sheet.test == "betting":
+        return 1
+    counts, margin = tally(sheet, model, labels), sheet.points * POINT
+    gained, lost, free = counts.gained, counts.lost, counts.unlabelled
+
+    def decides(favourable: int) -> bool:
+        return _exact(gained + favourable, lost, sheet.rows, margin, free - favourable) <= ALPHA
+
+    def ends(adverse: int) -> bool:
+        return _exact(gained + free - adverse, lost + adverse, sheet.rows, margin) > ALPHA
+
+    counts_of = range(1, free + 1)
+    return min(1 + bisect_left(counts_of, True, key=decides), 1 + bisect_left(counts_of, True, key=ends))
 
 
 def tally(sheet: AnswerSheet, model: PathAnswers, labels: Labels) -> Tally:
@@ -187,11 +212,11 @@ def _index_of(sheet: AnswerSheet, row: ChangedRow, value: Any, names: Mapping[st
     raise DataError(f"label {value!r} of row {row.id} is unknown; the labels are {known}")
 
 
-def most_labels(sheet: AnswerSheet, form: str, labels: Labels) -> list[tuple[PathAnswers, int]]:
+def most_labels(sheet: AnswerSheet, standing: Standing, labels: Labels) -> list[tuple[PathAnswers, int]]:
     """The models that are not certified yet, each with the most labels that decide about it and those before it."""
     asked: set[str] = set()
     found = []
-    for model in [model for model in sheet.models if model.form == form][standing_of(sheet, form, labels).passed :]:
+    for model in [model for model in sheet.models if model.form == standing.form][standing.passed :]:
         asked |= {row.id for row in unlabelled_of(sheet, model, labels)}
         found.append((model, len(asked)))
     return found

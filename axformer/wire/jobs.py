@@ -10,6 +10,7 @@ from axformer.wire.base import LABEL_COUNT, LabelKey, LabelValue, Name, Schema, 
 from axformer.wire.devices import Device, DeviceWord
 from axformer.wire.handovers import DeliverTo, HandoverRead
 from axformer.wire.kinds import JobKind, KindWord
+from axformer.wire.labelling import LabellingRead
 from axformer.wire.queue import PlaceRead
 from axformer.wire.report import PathPoint
 from axformer.wire.run import DATA, FormName, Run
@@ -172,7 +173,9 @@ class JobLinks(Schema):
     resume: str
     retry: str
     deliver: str = ""
-    """Empty of a service of an earlier version."""
+    """Empty of a service of an earlier version, as are the others below."""
+    needed: str = ""
+    labels: str = ""
 
 
 class JobRead(Schema):
@@ -236,6 +239,8 @@ class JobRead(Schema):
     progress: ProgressRead | None
     report: ReportRead | None
     """Of a pass and of an export."""
+    labelled: LabellingRead | None = None
+    """What labels of its changed answers have certified since it has succeeded; null before the first."""
     findings: list[FindingRead] | None = None
     """Of a succeeded analysis: the last line of each report."""
     queue: PlaceRead | None

@@ -1,0 +1,260 @@
+"""Labels of the changed answers of finished jobs, and the certificate that follows from them."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+
+from pydantic import ValidationError
+from sqlalchemy.exc import NoResultFound
+from sqlalchemy.orm import Session
+
+from api.errors import ApiError, FieldError, InvalidInputError, NoSuchObjectError, Refusals, WrongStateError
+from api.services import artifacts, exports, jobs
+from axformer.errors import DataError
+from axformer.labels import agreed_labels, named
+from axformer.scores.labelling import Labels, Standing, forms_of, label_of, most_labels, standing_of
+from axformer.scores.sheet_certificate import certificate_of, next_told
+from axformer.wire.answer_sheet import SHEET, Answer, AnswerSheet, ChangedRow
+from axformer.wire.base import NAME_LENGTH
+from axformer.wire.jobs import ExportCreate
+from axformer.wire.kinds import JobKind
+from axformer.wire.labelling import (
+    DisagreementRead,
+    FormStandingRead,
+    FurtherRead,
+    LabelExportRead,
+    LabellingRead,
+    LabelRead,
+    LabelsCreate,
+    NeededRead,
+    NeededRow,
+)
+from store.repositories.audit import note
+from store.repositories.keys import Caller
+from store.repositories.labels import GivenLabel, labels_of, put_labels
+from store.repositories.moves import lock_job
+from store.settings import Settings
+from store.storage.storage import Storage
+from store.tables.jobs import Job
+
+NO_SHEET = "no_answer_sheet"
+"""Code of the error for a job whose answers nobody can label."""
+_MOST_BYTES = 64 << 20
+"""Of a sheet that is read; far above that of 100,000 changed answers."""
+_SHEETS = 8
+"""Sheets that are kept in memory."""
+
+
+@dataclass(frozen=True)
+class Labelling:
+    """A job's answer sheet with everything that people said."""
+
+    job: Job
+    sheet: AnswerSheet
+    given: Sequence[GivenLabel]
+
+    @cached_property
+    def by_row(self) -> dict[str, list[GivenLabel]]:
+        """The labels of each row."""
+        found: dict[str, list[GivenLabel]] = {}
+        for one in self.given:
+            found.setdefault(one.row_id, []).append(one)
+        return found
+
+    @cached_property
+    def agreed(self) -> Labels:
+        """The labels on which people agree."""
+        return agreed_labels({row_id: [one.label for one in given] for row_id, given in self.by_row.items()})
+
+    @cached_property
+    def standings(self) -> list[Standing]:
+        """How far each form is certified."""
+        return [standing_of(self.sheet, form, self.agreed) for form in forms_of(self.sheet)]
+
+    @cached_property
+    def needed(self) -> list[ChangedRow]:
+        """The rows that are asked for, those of the last form first. Where people disagree, others are not asked."""
+        rows = {row.id: row for standing in reversed(self.standings) for row in standing.needed}
+        return [row for row in rows.values() if row.id not in self.by_row]
+
+    @property
+    def disagreed(self) -> list[ChangedRow]:
+        """The rows on which people disagree."""
+        return [row for row in self.sheet.changed if row.id in self.by_row and row.id not in self.agreed]
+
+    def read(self, exported: Sequence[LabelExportRead]) -> LabellingRead:
+        """What is certified."""
+        forms = [self._form(standing) for standing in self.standings]
+        return LabellingRead(
+            labels=len(self.agreed), disagreed=len(self.disagreed), forms=forms, exports=list(exported)
+        )
+
+    def _form(self, standing: Standing) -> FormStandingRead:
+        sheet, labels, upcoming = self.sheet, self.agreed, standing.upcoming
+        models = [model for model in sheet.models if model.form == standing.form]
+        counted = [] if upcoming is None else [row for row in sheet.changed if row.place in upcoming.answers]
+        return FormStandingRead(
+            form=standing.form,
+            certificate=certificate_of(sheet, standing, labels).model_dump(mode="json"),
+            times=None if standing.kept is None else standing.kept.times,
+            certified=[model.seq for model in models[: standing.passed]],
+            next=next_told(sheet, standing, labels),
+            best_p_value=standing.best_p_value,
+            labelled=sum(row.label is None and row.id in labels for row in counted),
+            left=len(standing.needed),
+            further=[
+                FurtherRead(seq=model.seq, times=model.times, labels=most)
+                for model, most in most_labels(sheet, standing, labels)
+            ],
+        )
+
+
+def labelling_of(session: Session, storage: Storage, job: Job) -> Labelling:
+    """The sheet and the labels of a job.
+
+    Raises:
+        WrongStateError: it has no sheet that can be labelled.
+    """
+    if job.kind is JobKind.EXPORT:
+        detail = f"{job.id} hands out a model of {job.exported_from}; label the answers of that job"
+        raise WrongStateError(detail, code=NO_SHEET)
+    try:
+        found = artifacts.download(session, storage, job.team_id, job.id, SHEET)
+        if found.size > _MOST_BYTES:
+            raise WrongStateError(
+                f"the {SHEET} of {job.id} has {found.size:,} bytes; post the job again", code=NO_SHEET
+            )
+        sheet = _sheet(_Stored(found.sha256, lambda: b"".join(found.read(0, found.size))))
+    except NoSuchObjectError as error:
+        detail = f"{error}; a job with unlabelled rows has answers that can be labelled, as long as its files are kept"
+        raise WrongStateError(detail, code=NO_SHEET) from None
+    except ValidationError:
+        raise WrongStateError(f"the {SHEET} of {job.id} cannot be read; post the job again", code=NO_SHEET) from None
+    return Labelling(job, sheet, labels_of(session, job.id))
+
+
+@dataclass(frozen=True)
+class _Stored:
+    sha256: str
+    read: Callable[[], bytes] = field(compare=False)
+
+
+@lru_cache(maxsize=_SHEETS)
+def _sheet(stored: _Stored) -> AnswerSheet:
+    return AnswerSheet.model_validate_json(stored.read())
+
+
+def find(session: Session, storage: Storage, team_id: str, job_id: str) -> Labelling:
+    """The sheet and the labels of the team's job.
+
+    Raises:
+        NoSuchObjectError: the team has no such job.
+        WrongStateError: it has no sheet that can be labelled.
+    """
+    return labelling_of(session, storage, jobs.find(session, team_id, job_id))
+
+
+def needed_of(labelling: Labelling) -> NeededRead:
+    """The rows whose labels may certify more."""
+    sheet, known = labelling.sheet, exports_of(labelling.job)
+    return NeededRead(
+        **dict(labelling.read(known)),
+        task=sheet.task,
+        classes=sheet.classes,
+        data=[NeededRow(id=row.id, inputs=row.inputs) for row in labelling.needed],
+        disagreements=[
+            DisagreementRead(id=row.id, inputs=row.inputs, labels=_told(sheet, labelling.by_row[row.id]))
+            for row in labelling.disagreed
+        ],
+    )
+
+
+def _told(sheet: AnswerSheet, given: Iterable[GivenLabel]) -> list[LabelRead]:
+    return [LabelRead(by=one.by or one.key_id, label=named(sheet, one.label), at=one.at) for one in given]
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """What has become of a job by labels."""
+
+    labelling: Labelling
+    read: LabellingRead
+    has_new_export: bool
+
+
+def give(
+    session: Session, storage: Storage, settings: Settings, caller: Caller, job_id: str, body: LabelsCreate
+) -> Labelled:
+    """Store a person's labels, say what is certified now, and queue the export of a model that is, if it is smaller.
+
+    Raises:
+        NoSuchObjectError: the team has no such job.
+        WrongStateError: it has no sheet that can be labelled.
+        InvalidInputError: a row is none of the sheet, or a label none of its task; nothing is stored then.
+    """
+    try:
+        job = lock_job(session, jobs.find(session, caller.team_id, job_id).id)
+    except NoResultFound:
+        raise jobs.no_job(job_id) from None
+    labelling = labelling_of(session, storage, job)
+    put_labels(session, job.id, caller.key_id, _checked(labelling.sheet, body))
+    note(session, caller, "job.label", job.id)
+    labelling = replace(labelling, given=labels_of(session, job.id))
+    exported, has_new = _exported(session, settings, labelling)
+    read = labelling.read(exported)
+    job.summary = {**(job.summary or {}), "labelled": read.model_dump(mode="json")}
+    return Labelled(labelling, read, has_new)
+
+
+def _checked(sheet: AnswerSheet, body: LabelsCreate) -> dict[str, Answer | None]:
+    """The labels by row, all of them right, or an error that names every wrong one."""
+    rows, refusals = {row.id: row for row in sheet.changed}, Refusals()
+    found: dict[str, Answer | None] = {}
+    for place, one in enumerate(body.data):
+        with refusals.gathered():
+            row = rows.get(one.id)
+            if row is None:
+                detail = f"row '{one.id}' is none whose answer changed in this result; take the ids of its needed rows"
+                raise _wrong(detail, f"#/data/{place}/id")
+            if one.id in found:
+                raise _wrong(f"row '{one.id}' has two labels in one request; send one", f"#/data/{place}/id")
+            try:
+                found[one.id] = None if one.label is None else label_of(sheet, row, one.label)
+            except DataError as error:
+                raise _wrong(str(error), f"#/data/{place}/label") from None
+    refusals.check()
+    return found
+
+
+def _wrong(detail: str, pointer: str) -> InvalidInputError:
+    return InvalidInputError(detail, code="invalid_label", errors=[FieldError(detail, pointer=pointer)])
+
+
+def exports_of(job: Job) -> list[LabelExportRead]:
+    """The exports that labels have led to."""
+    labelled = (job.summary or {}).get("labelled")
+    return [] if labelled is None else LabellingRead.model_validate(labelled, extra="ignore").exports
+
+
+def _exported(session: Session, settings: Settings, labelling: Labelling) -> tuple[list[LabelExportRead], bool]:
+    """The exports so far and those of models that are certified now and smaller than the result, each queued once."""
+    job = labelling.job
+    known = {one.seq: one for one in exports_of(job) if one.job is not None}
+    kept = next((point["seq"] for point in job.path or [] if point.get("kept")), 0)
+    least = max((model.times for model in labelling.sheet.models if model.seq == kept), default=1.0)
+    certified = {one.kept.seq: one.kept.times for one in labelling.standings if one.kept is not None}
+    new = {seq: times for seq, times in certified.items() if times > least and seq not in known}
+    for seq, times in new.items():
+        known[seq] = _queued(session, settings, job, seq, times)
+    return list(known.values()), any(known[seq].job is not None for seq in new)
+
+
+def _queued(session: Session, settings: Settings, job: Job, seq: int, times: float) -> LabelExportRead:
+    name = f"{job.name[: NAME_LENGTH - 40]}, trial {seq}, certified by labels"
+    body = ExportCreate(name=name, forms=job.spec["forms"])
+    try:
+        with session.begin_nested():
+            made = exports.submit(session, settings, job.team_id, job.id, seq, body, f"labels {job.id} {seq}").job
+        return LabelExportRead(seq=seq, times=times, job=made.id)
+    except ApiError as error:
+        return LabelExportRead(seq=seq, times=times, job=None, error=error.detail)
