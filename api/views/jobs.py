@@ -4,13 +4,13 @@ from typing import Any, TypeVar
 
 from api.http.paging import cursor_behind
 from api.services.estimates import WaitingTime
+from api.services.labelling import labelled_of
 from api.services.queue import Queue
 from axformer.wire.analysis import AnalysisAsked
 from axformer.wire.base import PageRead, Schema
 from axformer.wire.handovers import HandoverRead
 from axformer.wire.jobs import JobErrorRead, JobLinks, JobRead, ProgressRead, ReportRead
 from axformer.wire.kinds import JobKind
-from axformer.wire.labelling import LabellingRead
 from axformer.wire.queue import PlaceRead, QueuedJobRead, QueueRead
 from axformer.wire.webhooks import Webhook
 from store.page import Page
@@ -46,7 +46,7 @@ def job_read(job: Job, place: PlaceRead | None = None) -> JobRead:
         error=JobErrorRead.model_validate(job.error, extra="ignore") if job.error else None,
         progress=ProgressRead.model_validate(job.progress, extra="ignore") if job.progress else None,
         report=_report(job.summary) if job.summary and "findings" not in job.summary else None,
-        labelled=_labelled(job.summary or {}),
+        labelled=labelled_of(job.summary),
         findings=(job.summary or {}).get("findings"),
         queue=place,
         links=_links(job_path(job.id)),
@@ -79,10 +79,6 @@ def _reference(reference: dict[str, Any]) -> dict[str, Any]:
 
 def _report(summary: dict[str, Any]) -> ReportRead:
     return ReportRead.model_validate(summary, extra="ignore")
-
-
-def _labelled(summary: dict[str, Any]) -> LabellingRead | None:
-    return LabellingRead.model_validate(summary["labelled"], extra="ignore") if "labelled" in summary else None
 
 
 def _links(path: str) -> JobLinks:

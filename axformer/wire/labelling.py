@@ -83,6 +83,20 @@ class LabellingRead(Schema):
     forms: list[FormStandingRead]
     exports: list[LabelExportRead] = Field(default_factory=list)
 
+    @property
+    def best(self) -> FormStandingRead | None:
+        """The form that is certified furthest along the path, the last of those alike; None if none is."""
+        found = [form for form in self.forms if form.times is not None]
+        return max(reversed(found), key=lambda form: form.times or 0.0, default=None)
+
+    @property
+    def told(self) -> str:
+        """The best certificate in a few words; empty without one."""
+        if self.best is None:
+            return ""
+        by = f" by {self.labels:,} label{'' if self.labels == 1 else 's'}" if self.labels else ""
+        return f"{self.best.times:.2f} times fewer operations certified{by}"
+
 
 class NeededRow(Schema):
     """A row that is asked for."""

@@ -159,6 +159,7 @@ def _figures(shown: Sequence[JobRead], totals: Sequence[Totals]) -> list[Compare
     return [
         *_deployed(reports),
         *_held_out(base, pruned),
+        *_certified(shown),
         ComparedRow("times as fast, PyTorch", "times", list(map(_ratio, *latencies)), "high"),
         ComparedRow("times as fast by pruning alone", "times", list(map(_ratio, one_position, latencies[1])), "high"),
         ComparedRow("validation loss before", "loss", [_losses(job)[0] for job in shown]),
@@ -184,6 +185,20 @@ def _deployed(reports: Sequence[ReportRead | None]) -> list[ComparedRow]:
         ComparedRow("form to take", "figure", [form and form.title for form in forms]),
         ComparedRow("times as fast, that form", "times", [form and form.times for form in forms], "high"),
     ]
+
+
+def _certified(shown: Sequence[JobRead]) -> list[ComparedRow]:
+    """How many times fewer operations are certified, as labels have it where any were given; nothing where none is."""
+    times, labels = [], [None if job.labelled is None else job.labelled.labels for job in shown]
+    for job in shown:
+        certificate = None if job.report is None else job.report.certificate
+        if job.labelled is not None:
+            times.append(None if job.labelled.best is None else job.labelled.best.times)
+        else:
+            has_passed = certificate is not None and certificate.get("p_value") is not None
+            times.append(job.report.estimated_speedup if job.report is not None and has_passed else None)
+    rows = [ComparedRow("times fewer operations, certified", "times", times, "high")] if any(times) else []
+    return rows + ([ComparedRow("labels given", "count", labels)] if any(labels) else [])
 
 
 def _held_out(base: Sequence[dict[str, Any] | None], pruned: Sequence[dict[str, Any] | None]) -> list[ComparedRow]:
