@@ -24,21 +24,7 @@ from api.middleware.headers import AnswerHeadersMiddleware, RequestIdMiddleware
 from api.pages.mount import mount, share
 from api.pages.routes import new_job
 from api.resources import open_resources
-from api.routes import (
-    analyses,
-    artifacts,
-    events,
-    health,
-    jobs,
-    keys,
-    knobs,
-    labels,
-    paths,
-    queue,
-    trace,
-    uploads,
-    webhooks,
-)
+from api.routes import analyses, artifacts, events, health, jobs, keys, knobs, paths, queue, trace, uploads, webhooks
 from axformer import __version__
 from store.logs import configure_logs
 from store.settings import Settings
@@ -54,7 +40,6 @@ _TAGS = [
     {"name": "jobs", "description": "One job is one run of the pass, one export of a model, or one analysis."},
     {"name": "trace", "description": "Every element tried, what it did to the loss, and the verdict."},
     {"name": "events", "description": "What happened to a job, as it happens."},
-    {"name": "labels", "description": "The changed answers whose labels certify a smaller model."},
     {"name": "artifacts", "description": "The finished model, its plan, trace and report."},
     {"name": "uploads", "description": "Files that jobs name as `upload:ID`."},
     {"name": "queue", "description": "Where your jobs stand."},
@@ -76,21 +61,7 @@ def _configure_logs() -> None:
 @cache
 def _routes() -> APIRouter:
     router = APIRouter()
-    for part in (
-        jobs,
-        trace,
-        paths,
-        labels,
-        analyses,
-        events,
-        artifacts,
-        uploads,
-        queue,
-        webhooks,
-        keys,
-        knobs,
-        health,
-    ):
+    for part in (jobs, trace, paths, analyses, events, artifacts, uploads, queue, webhooks, keys, knobs, health):
         router.include_router(part.router, prefix=PREFIX)
     router.include_router(health.router, include_in_schema=False)  # where probes look
     return router

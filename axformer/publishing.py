@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,15 @@ from axformer.artifact import new_directory, write_texts
 from axformer.config import RunConfig
 from axformer.drawing.curve import CURVE, path_curve
 from axformer.drawing.picture import picture
-from axformer.forms.form import Written
-from axformer.forms.kinds import COMPACT
+from axformer.errors import FormError
+from axformer.forms.form import Form, NotMade, Written
+from axformer.forms.kinds import COMPACT, ONNX_INT8
 from axformer.forms.make import Finished, make_before, make_forms, python_for, usual_forms
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
+from axformer.methods.confirmation import CONFIRMING, UNLABELLED
 from axformer.methods.decisions import Decisions
+from axformer.model.number_format import cast
 from axformer.new_head import UNTOUCHED, Headed
 from axformer.plan.plan import Plan, PlanFile, PlanSource, said_repaired
 from axformer.repair.refit import Refit, refitted
@@ -25,12 +28,14 @@ from axformer.repair.training import Repaired
 from axformer.reporting.advice import with_advice
 from axformer.reporting.card import PICTURE, write_card
 from axformer.reporting.card_forms import loading_of
+from axformer.reporting.form_path import FormPath, Tested, certify_form, together
 from axformer.reporting.form_reports import summary
 from axformer.reporting.measure import doubted, make_report, measure_both
 from axformer.reporting.page import PAGE, report_page
 from axformer.scores.certificate import before_training
-from axformer.scores.labelling import needed_lines
+from axformer.scores.labelling import Labels, needed_lines
 from axformer.scores.measured import Measured
+from axformer.scores.planning import USUAL_POINTS
 from axformer.wire.answer_sheet import NEEDED, SHEET, AnswerSheet
 from axformer.wire.report import HeadTraining, Refitted, Report
 from axformer.wire.run import Run
@@ -57,6 +62,10 @@ class Decided:
     """What was said before the run."""
     run: Run | None = None
     """The run as it was asked for; None where nobody asked in these words, as in a test."""
+    allowed: float | None = None
+    """The points that are certified; None where nothing is."""
+    labels: Labels = field(default_factory=dict)
+    """What people said of unlabelled rows."""
 
     def plan_file(self, *, is_fitted: bool, is_trained: bool) -> PlanFile:
         """The plan, with the knobs that led to it."""
@@ -81,6 +90,8 @@ class Made:
 
     files: Mapping[str, str] = field(default_factory=dict)
     """The contents of the files that the method adds to the usual ones, by name."""
+    model_of: Callable[[Plan], Any] | None = None
+    """Builds the compact model of another plan of the path; None where that is not known."""
 
     @property
     def refitted(self) -> Refitted | None:
@@ -124,9 +135,13 @@ def publish(
         both = doubted(measure_both(checkpoint, made.model, validation, others, seen), decided.doubts)
         is_trained = made.repaired is not None
         finished = Finished(checkpoint, plan, made.model, validation.samples, made.fits, is_trained)
-        forms_made = make_forms(finished, names, draft, {COMPACT: python}, steps)
+        along = _along_path(decided, made, names, validation, others)
+        forms_made = make_forms(finished, names - _elsewhere(along, decided), draft, {COMPACT: python}, steps)
+        forms_made += _of_other_plans(along, decided, made, validation, draft)
         is_whole = plan == Plan.full(checkpoint.dimensions) and not is_trained
-        before = [] if is_whole else make_before(checkpoint, names, validation.samples)
+        before = (
+            [] if is_whole and not _elsewhere(along, decided) else make_before(checkpoint, names, validation.samples)
+        )
         written = Written(forms_made, before)
         if made.fits is not None:
             write_refit(made.fits, draft)
@@ -146,19 +161,93 @@ def publish(
             "notes": list(decided.notes),
             "head": _handed_out(decided.headed, draft),
         }
-        report = with_advice(report.model_copy(update=around))
+        report = with_advice(_with_certificates(report.model_copy(update=around), along, _elsewhere(along, decided)))
         texts = {**texts_of(decided, report, is_fitted=made.fits is not None), **made.files}
-        write_texts(draft, texts | answers_of(decided.decisions.sheet, report))
+        write_texts(draft, texts | answers_of(decided.decisions.sheet, along, decided.labels, report))
     return report
 
 
-def answers_of(sheet: AnswerSheet | None, report: Report) -> dict[str, str]:
+def answers_of(
+    sheet: AnswerSheet | None, along: Mapping[str, FormPath], labels: Labels, report: Report
+) -> dict[str, str]:
     """The files that a certificate with few labels follows from; none without unlabelled rows."""
     if sheet is None:
         return {}
+    for path in along.values():
+        if path.sheet is not None:
+            sheet = together(sheet, path.sheet)
     assert report.judged is not None, "every new report has it"
     sheet = sheet.model_copy(update={"points": report.judged.points})
-    return {SHEET: sheet.model_dump_json() + "\n", NEEDED: needed_lines(sheet, {})}
+    return {SHEET: sheet.model_dump_json() + "\n", NEEDED: needed_lines(sheet, labels)}
+
+
+def _along_path(
+    decided: Decided, made: Made, names: Collection[str], validation: DataSet, others: Mapping[str, DataSet | None]
+) -> dict[str, FormPath]:
+    """The forms with answers of their own, certified along the path; none where nothing was to be certified or asked for."""
+    measured, points = decided.decisions.measured, decided.allowed
+    if measured is None or made.model_of is None or ONNX_INT8 not in names or len(measured.points) < 2:
+        return {}
+    if measured.certificate is None and measured.sheet is None:
+        return {}
+    doubted = set(decided.doubts)
+    sets = {
+        name: data
+        for name in (CONFIRMING, UNLABELLED)
+        if name not in doubted and (data := others.get(name)) is not None
+    }
+    if not sets:
+        return {}
+    at_most = None if decided.run is None else decided.run.at_most
+    tested = Tested(sets, at_most or points or USUAL_POINTS, decided.labels)
+    try:
+        return {
+            ONNX_INT8: certify_form(
+                *(ONNX_INT8, measured, decided.decisions.targets, decided.checkpoint, made.model_of),
+                *(validation.samples, tested),
+            )
+        }
+    except FormError:
+        return {}  # this model has no such form, as the form itself says
+
+
+def _elsewhere(along: Mapping[str, FormPath], decided: Decided) -> set[str]:
+    """The forms that are of another model of the path than the result."""
+    plan = decided.decisions.plan
+    return {name for name, path in along.items() if path.kept.seq and path.kept.plan != plan}
+
+
+def _of_other_plans(
+    along: Mapping[str, FormPath], decided: Decided, made: Made, validation: DataSet, draft: Path
+) -> list[Form | NotMade]:
+    checkpoint, forms = decided.checkpoint, []
+    for name in _elsewhere(along, decided):
+        assert made.model_of is not None, "forms were certified by it"
+        plan = along[name].kept.plan
+        model = cast(made.model_of(plan), checkpoint.dtype)
+        forms += make_forms(Finished(checkpoint, plan, model, validation.samples), {name}, draft)
+    return forms
+
+
+def _with_certificates(report: Report, along: Mapping[str, FormPath], elsewhere: Collection[str]) -> Report:
+    """The report with what was certified of each form along the path.
+
+    Args:
+        elsewhere: the forms that are of another model than the result.
+    """
+    forms = [
+        form.model_copy(
+            update={
+                "certificate": path.certificate,
+                "p_value": path.p_value,
+                "seq": path.kept.seq if form.name in elsewhere else None,
+            }
+        )
+        if (path := along.get(form.name)) is not None and form.made
+        else form
+        for form in report.forms
+    ]
+    return report.model_copy(update={"forms": forms})
 
 
 def _handed_out(headed: Headed | None, draft: Path) -> HeadTraining | None:

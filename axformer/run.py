@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from axformer.config import RunConfig
-from axformer.data.encoding import OWN_ANSWERS
+from axformer.data.columns import OWN_ANSWERS
 from axformer.errors import ConfigError
 from axformer.evaluation.untouched import Untouched
 from axformer.forms.onnx import check_packages
@@ -19,7 +19,7 @@ from axformer.intake.dataset import DataSet, drawn_to_calibrate
 from axformer.intake.parts import check_deciding, shared_with, split_off
 from axformer.intake.rebuilt import check_own_format
 from axformer.methods.base import Ground, made_by, plan_of, targets_of
-from axformer.methods.confirmation import CONFIRMING, UNLABELLED, measure_path
+from axformer.methods.confirmation import CONFIRMING, UNLABELLED, Choosing, measure_path
 from axformer.methods.decisions import Decisions
 from axformer.methods.targets import SpeedEstimate
 from axformer.model.number_format import cast
@@ -93,6 +93,8 @@ class PruningRun:
         """The trials so far, and what follows from them."""
         self.labels: Labels = {}
         """What people said of unlabelled rows, by the ids in an answer sheet; set before :meth:`trials`."""
+        self.points: float | None = None
+        """The points that these labels are to certify; None for those of the knobs."""
 
     def _ground_of(self, calibrating: DataSet) -> Ground:
         """What the method works with."""
@@ -239,11 +241,15 @@ class PruningRun:
             self.decisions.measured = measure_path(
                 *(self._checkpoint, self.decisions.points, sets, self.config),
                 model_of=self._ground.fitted_model_of,
-                chooses=chooses,
-                doubt=self._doubts.get(CONFIRMING),
-                labels=self.labels,
+                choosing=Choosing(chooses, self._doubts.get(CONFIRMING), self._allowed, self.labels),
                 on_step=on_step,
             )
+
+    @property
+    def _allowed(self) -> float | None:
+        """The points that are to be certified; None where nothing is."""
+        points = self.points or self.config.within_points
+        return None if points is None else float(points)
 
     @property
     def notes(self) -> list[str]:
@@ -354,11 +360,13 @@ class PruningRun:
             *(self._checkpoint, self.decisions, self.config, self._names, self._headed, self._doubts),
             notes=self.notes,
             run=self._asked,
+            allowed=self._allowed,
+            labels=self.labels,
         )
         model = self.model()
         fits = None if self._ground.refits is None else self._ground.refits.of(self.plan)
         files = self._method.files(self._ground, self.trace)
-        made = Made(model, repaired, fits or None, self.calibration, files)
+        made = Made(model, repaired, fits or None, self.calibration, files, self._ground.model_of)
         is_known = self.deciding is self._validation and self._checkpoint.dtype is torch.float32
         seen = self._ground.untouched.measured(keep=False) if is_known else None
         report = publish(decided, made, self._validation, self._others, directory, forms, seen, on_step)

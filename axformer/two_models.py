@@ -15,14 +15,12 @@ from axformer.data.columns import DataSource
 from axformer.data.reading import read_rows
 from axformer.data.rows import Rows
 from axformer.errors import CheckpointError, ConfigError
+from axformer.gate import Verdict, certify
 from axformer.intake.checkpoint import Checkpoint, load_checkpoint
 from axformer.intake.dataset import prepare
 from axformer.plan.plan import read_plan_file
 from axformer.reporting.bench import compact_checkpoint
 from axformer.scores.measured import measure
-from axformer.scores.paired_tests import ALPHA, exact_p_value
-from axformer.scores.planning import POINT
-from axformer.scores.sheet_certificate import lost_in_words
 from axformer.tasks.binary import BinaryClassification
 from axformer.tasks.classification import Classification
 from axformer.tasks.multi_label import DECISION_LOGIT
@@ -37,32 +35,6 @@ _IF_BINARY = (
 )
 _TASKS = (Classification.name, BinaryClassification.name, MultipleChoice.name)
 """Tasks with one right or wrong answer per row."""
-
-
-@dataclass(frozen=True)
-class PairVerdict:
-    """The result of comparing a second model with a first one on some rows."""
-
-    gained: int
-    """Answers that only the second model has right."""
-    lost: int
-    """Answers that only the first model has right."""
-    rows: int
-    points: float
-    p_value: float
-
-    @property
-    def is_certified(self) -> bool:
-        """Whether it certifiably lost less than the points."""
-        return self.p_value <= ALPHA
-
-    @property
-    def sentence(self) -> str:
-        """The result in one sentence."""
-        told = f"p = {self.p_value:.2g}; {self.lost} answers became wrong, {self.gained} right"
-        if self.is_certified:
-            return f"Certified: {lost_in_words(self.points, 'accuracy', self.rows)} ({told})."
-        return f"Not certified: on {self.rows:,} rows it may have lost {self.points:g} points of accuracy or more ({told})."
 
 
 @dataclass(frozen=True)
@@ -90,9 +62,7 @@ def disagreements(before: str, after: str, source: DataSource, device: str) -> t
     return rows.at(differing), len(rows)
 
 
-def certify_pair(
-    before: str, after: str, source: DataSource, points: float, rows: int | None, device: str
-) -> PairVerdict:
+def certify_pair(before: str, after: str, source: DataSource, points: float, rows: int | None, device: str) -> Verdict:
     """Test whether the second model's accuracy is less than some points below the first one's.
 
     Args:
@@ -112,9 +82,11 @@ def certify_pair(
         raise ConfigError(
             f"--rows {rows} is less than the {len(labelled)} rows of '{source.path}'; give the number of all"
         )
-    one, other = (answers.right for answers in _both(before, after, labelled, device, are_labelled=True))
-    gained, lost = int((~one & other).sum()), int((one & ~other).sum())
-    return PairVerdict(gained, lost, whole, points, exact_p_value(gained, lost, whole, points * POINT))
+    equal = [True] * (whole - len(labelled))
+    one, other = (
+        [*answers.right.tolist(), *equal] for answers in _both(before, after, labelled, device, are_labelled=True)
+    )
+    return certify(one, other, [True] * whole, points).whole
 
 
 def _both(before: str, after: str, rows: Rows, device: str, *, are_labelled: bool) -> list[_Answers]:

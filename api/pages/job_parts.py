@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
+from api.errors import WrongStateError
 from api.resources import Resources
 from api.services import artifacts, labelling, queue
 from api.services.paths import points_of
@@ -49,8 +50,10 @@ def job_values(session: Session, resources: Resources, caller: Caller, job: Job)
 
 def label_values(session: Session, resources: Resources, job: Job) -> dict[str, Any]:
     """What is certified by labels, and what more they would certify; of an export by those of the original job."""
-    found = labelling.labelling_of_finished(session, resources.storage, job)
-    read = None if found is None else found.read(labelling.exports_of(job))
+    try:
+        read = labelling.labelling_of(session, resources.storage, job).read
+    except WrongStateError:  # it has no answers to label, or not yet
+        read = None
     return {
         "standing": read,
         "forms": [] if read is None else standings_of(read),

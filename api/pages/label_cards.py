@@ -17,27 +17,17 @@ _SHORT = 28
 
 
 @dataclass(frozen=True)
-class CardPart:
-    """One input of a row."""
-
-    title: str
-    """The name of its column; empty where there is only one."""
-    text: str
-    words: Sequence[str] = ()
-    """The same word by word, where some are asked for."""
-
-
-@dataclass(frozen=True)
 class Card:
     """A row as it is asked for."""
 
     id: str
     kind: Literal["one", "several", "words"]
     """One class or choice, all classes that apply, or a class for each of some words."""
-    parts: Sequence[CardPart]
+    parts: Sequence[tuple[str, str | list[str]]]
+    """Its inputs, each a text or words, with the name of the column; the name is empty where there is only one."""
     choices: Sequence[tuple[str, str]]
     """Each with its key, which may be empty."""
-    asked: Sequence[int]
+    asked: Sequence[int] = ()
     """The words that are asked for: those whose tags some model has changed."""
 
     @property
@@ -48,28 +38,17 @@ class Card:
 
 def card_of(sheet: AnswerSheet, row: ChangedRow) -> Card:
     """The card of a row."""
-    kind: Literal["one", "several", "words"] = "one"
-    if isinstance(row.before, list):
-        kind = "several" if sheet.task == "multi_label_classification" else "words"
     names = list(sheet.classes) or [str(one) for one in row.inputs.get("choices", ())]
-    hidden = ("choices",) if not sheet.classes else ()
-    shown = {name: value for name, value in row.inputs.items() if name not in hidden}
-    parts = [_part(name if len(shown) > 1 else "", value) for name, value in shown.items()]
-    keys = [KEYS[index] if index < len(KEYS) else "" for index in range(len(names))]
-    asked = _changed_words(sheet, row) if kind == "words" else ()
-    return Card(row.id, kind, parts, list(zip(keys, names, strict=True)), asked)
-
-
-def _part(name: str, value: Any) -> CardPart:
-    words = [str(word) for word in value] if isinstance(value, list) else []
-    return CardPart(name, " ".join(words) if words else str(value), words)
-
-
-def _changed_words(sheet: AnswerSheet, row: ChangedRow) -> list[int]:
-    before = row.before
-    assert isinstance(before, list), "tags are a list"
-    answers = [model.answers[row.place] for model in sheet.models if row.place in model.answers]
-    return [place for place, was in enumerate(before) if any(one[place] != was for one in answers)]  # type: ignore[index]
+    shown = {name: value for name, value in row.inputs.items() if sheet.classes or name != "choices"}
+    parts = [(name if len(shown) > 1 else "", value) for name, value in shown.items()]
+    choices = [(KEYS[index : index + 1], name) for index, name in enumerate(names)]
+    if not isinstance(row.before, list):
+        return Card(row.id, "one", parts, choices)
+    if sheet.task == "multi_label_classification":
+        return Card(row.id, "several", parts, choices)
+    answers: list[Any] = [model.answers[row.place] for model in sheet.models if row.place in model.answers]
+    asked = [place for place, was in enumerate(row.before) if any(one[place] != was for one in answers)]
+    return Card(row.id, "words", parts, choices, asked)
 
 
 def label_in(sheet: AnswerSheet, row: ChangedRow, sent: FormData) -> int | list[int]:

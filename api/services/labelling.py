@@ -1,7 +1,7 @@
 """Labels of the changed answers of finished jobs, and the certificate that follows from them."""
 
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -14,19 +14,16 @@ from api.errors import ApiError, FieldError, InvalidInputError, NoSuchObjectErro
 from api.services import artifacts, exports, jobs
 from axformer.errors import DataError
 from axformer.labels import agreed_labels, named
+from axformer.scores.certificate import certificate_of, next_told
 from axformer.scores.labelling import Labels, Standing, forms_of, label_of, most_labels, standing_of
-from axformer.scores.sheet_certificate import certificate_of, next_told
 from axformer.wire.answer_sheet import SHEET, Answer, AnswerSheet, ChangedRow
 from axformer.wire.base import NAME_LENGTH
 from axformer.wire.jobs import ExportCreate
 from axformer.wire.kinds import JobKind
 from axformer.wire.labelling import (
-    DisagreementRead,
     FormStandingRead,
-    FurtherRead,
     LabelExportRead,
     LabellingRead,
-    LabelRead,
     LabelsCreate,
     NeededRead,
     NeededRow,
@@ -40,8 +37,6 @@ from store.settings import Settings
 from store.storage.storage import Storage
 from store.tables.jobs import Job
 
-NO_SHEET = "no_answer_sheet"
-"""Code of the error for a job whose answers nobody can label."""
 _MOST_BYTES = 64 << 20
 """Of a sheet that is read; far above that of 100,000 changed answers."""
 _SHEETS = 8
@@ -58,7 +53,7 @@ class Labelling:
 
     @cached_property
     def by_row(self) -> dict[str, list[GivenLabel]]:
-        """The labels of each row."""
+        """The labels of each row that has any."""
         found: dict[str, list[GivenLabel]] = {}
         for one in self.given:
             found.setdefault(one.row_id, []).append(one)
@@ -80,8 +75,7 @@ class Labelling:
         Args:
             person: anything that tells people apart, who then begin at different rows.
         """
-        start = zlib.crc32((person or "").encode())
-        rows: dict[str, ChangedRow] = {}
+        start, rows = zlib.crc32((person or "").encode()), dict[str, ChangedRow]()
         for standing in reversed(self.standings):
             some = standing.needed
             if person is not None:
@@ -94,55 +88,71 @@ class Labelling:
         """The rows on which people disagree."""
         return [row for row in self.sheet.changed if row.id in self.by_row and row.id not in self.agreed]
 
-    def read(self, exported: Sequence[LabelExportRead]) -> LabellingRead:
-        """What is certified."""
-        forms = [self._form(standing) for standing in self.standings]
-        return LabellingRead(
-            labels=len(self.agreed), disagreed=len(self.disagreed), forms=forms, exports=list(exported)
-        )
+    @cached_property
+    def read(self) -> LabellingRead:
+        """What is certified, and what has been exported so far."""
+        known, forms = labelled_of(self.job), [self._form(standing) for standing in self.standings]
+        exported = [] if known is None else known.exports
+        return LabellingRead(labels=len(self.agreed), disagreed=len(self.disagreed), forms=forms, exports=exported)
 
     def _form(self, standing: Standing) -> FormStandingRead:
         sheet, labels, upcoming = self.sheet, self.agreed, standing.upcoming
-        models = [model for model in sheet.models if model.form == standing.form]
+        certified = [model.seq for model in sheet.models if model.form == standing.form][: standing.passed]
         counted = [] if upcoming is None else [row for row in sheet.changed if row.place in upcoming.answers]
         return FormStandingRead(
             form=standing.form,
             certificate=certificate_of(sheet, standing, labels).model_dump(mode="json"),
             times=None if standing.kept is None else standing.kept.times,
-            certified=[model.seq for model in models[: standing.passed]],
-            next=next_told(sheet, standing, labels),
+            certified=certified,
+            next=next_told(standing),
             best_p_value=standing.best_p_value,
             labelled=sum(row.label is None and row.id in labels for row in counted),
             left=len(standing.needed),
-            further=[
-                FurtherRead(seq=model.seq, times=model.times, labels=most)
-                for model, most in most_labels(sheet, standing, labels)
-            ],
+            further={model.seq: most for model, most in most_labels(sheet, standing, labels)},
         )
 
 
-def labelling_of(session: Session, storage: Storage, job: Job) -> Labelling:
-    """The sheet and the labels of a job.
+def labelled_of(job: Job | None) -> LabellingRead | None:
+    """What labels had certified of a job when the last one was given; None before the first."""
+    labelled = ((job and job.summary) or {}).get("labelled")
+    return None if labelled is None else LabellingRead.model_validate(labelled, extra="ignore")
+
+
+def certified_from_labels(session: Session, export: Job) -> FormStandingRead | None:
+    """The certificate that labels of the original job give an exported model; None without one."""
+    source = None if export.exported_from is None else find_job(session, export.exported_from, export.team_id)
+    known = labelled_of(source)
+    return next((form for form in reversed(known.forms) if export.upto in form.certified), None) if known else None
+
+
+def find(session: Session, storage: Storage, team_id: str, job_id: str) -> Labelling:
+    """The sheet and the labels of the team's job.
 
     Raises:
+        NoSuchObjectError: the team has no such job.
         WrongStateError: it has no sheet that can be labelled.
     """
+    return labelling_of(session, storage, jobs.find(session, team_id, job_id))
+
+
+def labelling_of(session: Session, storage: Storage, job: Job) -> Labelling:
+    """The same of a job that was found."""
     if job.kind is JobKind.EXPORT:
-        detail = f"{job.id} hands out a model of {job.exported_from}; label the answers of that job"
-        raise WrongStateError(detail, code=NO_SHEET)
+        raise _no_sheet(f"{job.id} hands out a model of {job.exported_from}; label the answers of that job")
     try:
         found = artifacts.download(session, storage, job.team_id, job.id, SHEET)
         if found.size > _MOST_BYTES:
-            raise WrongStateError(
-                f"the {SHEET} of {job.id} has {found.size:,} bytes; post the job again", code=NO_SHEET
-            )
+            raise _no_sheet(f"the {SHEET} of {job.id} has {found.size:,} bytes; post the job again")
         sheet = _sheet(_Stored(found.sha256, lambda: b"".join(found.read(0, found.size))))
     except NoSuchObjectError as error:
-        detail = f"{error}; a job with unlabelled rows has answers that can be labelled, as long as its files are kept"
-        raise WrongStateError(detail, code=NO_SHEET) from None
+        raise _no_sheet(f"{error}; a job with unlabelled rows has it, as long as its files are kept") from None
     except ValidationError:
-        raise WrongStateError(f"the {SHEET} of {job.id} cannot be read; post the job again", code=NO_SHEET) from None
+        raise _no_sheet(f"the {SHEET} of {job.id} cannot be read; post the job again") from None
     return Labelling(job, sheet, labels_of(session, job.id))
+
+
+def _no_sheet(detail: str) -> WrongStateError:
+    return WrongStateError(detail, code="no_answer_sheet")
 
 
 @dataclass(frozen=True)
@@ -156,70 +166,31 @@ def _sheet(stored: _Stored) -> AnswerSheet:
     return AnswerSheet.model_validate_json(stored.read())
 
 
-def find(session: Session, storage: Storage, team_id: str, job_id: str) -> Labelling:
-    """The sheet and the labels of the team's job.
-
-    Raises:
-        NoSuchObjectError: the team has no such job.
-        WrongStateError: it has no sheet that can be labelled.
-    """
-    return labelling_of(session, storage, jobs.find(session, team_id, job_id))
-
-
-def labelling_of_finished(session: Session, storage: Storage, job: Job) -> Labelling | None:
-    """The same; None for a job that has none, or not any more."""
-    try:
-        return labelling_of(session, storage, job) if job.summary is not None else None
-    except WrongStateError:
-        return None
-
-
-def certified_from_labels(session: Session, export: Job) -> FormStandingRead | None:
-    """The certificate that labels of the original job give an exported model; None without one."""
-    source = None if export.exported_from is None else find_job(session, export.exported_from, export.team_id)
-    known = labelled_of(source.summary) if source is not None else None
-    forms = [] if known is None else [form for form in reversed(known.forms) if export.upto in form.certified]
-    return next(iter(forms), None)
-
-
-def labelled_of(summary: Mapping[str, Any] | None) -> LabellingRead | None:
-    """What labels had certified of a job when the last one was given; None before the first."""
-    labelled = (summary or {}).get("labelled")
-    return None if labelled is None else LabellingRead.model_validate(labelled, extra="ignore")
-
-
-def needed_of(labelling: Labelling) -> NeededRead:
+def needed_of(found: Labelling) -> NeededRead:
     """The rows whose labels may certify more."""
-    sheet, known = labelling.sheet, exports_of(labelling.job)
+
+    def told(one: GivenLabel) -> dict[str, Any]:
+        return {"by": one.by or one.key_id, "label": named(found.sheet, one.label), "at": one.at}
+
     return NeededRead(
-        **dict(labelling.read(known)),
-        task=sheet.task,
-        classes=sheet.classes,
-        data=[NeededRow(id=row.id, inputs=row.inputs) for row in labelling.needed()],
+        **dict(found.read),
+        task=found.sheet.task,
+        classes=found.sheet.classes,
+        data=[NeededRow(id=row.id, inputs=row.inputs) for row in found.needed()],
         disagreements=[
-            DisagreementRead(id=row.id, inputs=row.inputs, labels=_told(sheet, labelling.by_row[row.id]))
-            for row in labelling.disagreed
+            NeededRow(id=row.id, inputs=row.inputs, labels=list(map(told, found.by_row[row.id])))
+            for row in found.disagreed
         ],
     )
 
 
-def _told(sheet: AnswerSheet, given: Iterable[GivenLabel]) -> list[LabelRead]:
-    return [LabelRead(by=one.by or one.key_id, label=named(sheet, one.label), at=one.at) for one in given]
-
-
-@dataclass(frozen=True)
-class Labelled:
-    """What has become of a job by labels."""
-
-    labelling: Labelling
-    read: LabellingRead
-    has_new_export: bool
-
-
 def give(
     session: Session, storage: Storage, settings: Settings, caller: Caller, job_id: str, body: LabelsCreate
-) -> Labelled:
-    """Store a person's labels, say what is certified now, and queue the export of a model that is, if it is smaller.
+) -> tuple[Labelling, bool]:
+    """Store a person's labels, and queue the export of a model that is certified now, if it is smaller than the result.
+
+    Returns:
+        What has become of the job, and whether an export was queued.
 
     Raises:
         NoSuchObjectError: the team has no such job.
@@ -230,14 +201,17 @@ def give(
         job = lock_job(session, jobs.find(session, caller.team_id, job_id).id)
     except NoResultFound:
         raise jobs.no_job(job_id) from None
-    labelling = labelling_of(session, storage, job)
-    put_labels(session, job.id, caller.key_id, _checked(labelling.sheet, body))
+    found = labelling_of(session, storage, job)
+    put_labels(session, job.id, caller.key_id, _checked(found.sheet, body))
     note(session, caller, "job.label", job.id)
-    labelling = replace(labelling, given=labels_of(session, job.id))
-    exported, has_new = _exported(session, settings, labelling)
-    read = labelling.read(exported)
+    found = replace(found, given=labels_of(session, job.id))
+    known = {one.seq: one for one in found.read.exports if one.job is not None}
+    new = {
+        seq: _queued(session, settings, job, seq, times) for seq, times in _smaller(found).items() if seq not in known
+    }
+    read = found.read.model_copy(update={"exports": [*known.values(), *new.values()]})
     job.summary = {**(job.summary or {}), "labelled": read.model_dump(mode="json")}
-    return Labelled(labelling, read, has_new)
+    return replace(found), any(one.job is not None for one in new.values())
 
 
 def _checked(sheet: AnswerSheet, body: LabelsCreate) -> dict[str, Answer | None]:
@@ -264,23 +238,12 @@ def _wrong(detail: str, pointer: str) -> InvalidInputError:
     return InvalidInputError(detail, code="invalid_label", errors=[FieldError(detail, pointer=pointer)])
 
 
-def exports_of(job: Job) -> list[LabelExportRead]:
-    """The exports that labels have led to."""
-    labelled = labelled_of(job.summary)
-    return [] if labelled is None else labelled.exports
-
-
-def _exported(session: Session, settings: Settings, labelling: Labelling) -> tuple[list[LabelExportRead], bool]:
-    """The exports so far and those of models that are certified now and smaller than the result, each queued once."""
-    job = labelling.job
-    known = {one.seq: one for one in exports_of(job) if one.job is not None}
-    kept = next((point["seq"] for point in job.path or [] if point.get("kept")), 0)
-    least = max((model.times for model in labelling.sheet.models if model.seq == kept), default=1.0)
-    certified = {one.kept.seq: one.kept.times for one in labelling.standings if one.kept is not None}
-    new = {seq: times for seq, times in certified.items() if times > least and seq not in known}
-    for seq, times in new.items():
-        known[seq] = _queued(session, settings, job, seq, times)
-    return list(known.values()), any(known[seq].job is not None for seq in new)
+def _smaller(found: Labelling) -> Mapping[int, float]:
+    """The certified models that are smaller than the result, by their trials: how many times fewer operations they have."""
+    kept = next((point["seq"] for point in found.job.path or [] if point.get("kept")), 0)
+    least = max((model.times for model in found.sheet.models if model.seq == kept), default=1.0)
+    models = [standing.kept for standing in found.standings if standing.kept is not None]
+    return {model.seq: model.times for model in models if model.times > least}
 
 
 def _queued(session: Session, settings: Settings, job: Job, seq: int, times: float) -> LabelExportRead:

@@ -46,7 +46,7 @@ def job_read(job: Job, place: PlaceRead | None = None) -> JobRead:
         error=JobErrorRead.model_validate(job.error, extra="ignore") if job.error else None,
         progress=ProgressRead.model_validate(job.progress, extra="ignore") if job.progress else None,
         report=_report(job.summary) if job.summary and "findings" not in job.summary else None,
-        labelled=labelled_of(job.summary),
+        labelled=labelled_of(job),
         findings=(job.summary or {}).get("findings"),
         queue=place,
         links=_links(job_path(job.id)),

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from axformer.config import RunConfig
+from axformer.data.columns import OWN_ANSWERS
 from axformer.methods.progress import Progress, meter_of
 from axformer.plan.elements import Dimensions, label_of
 from axformer.plan.trial import Phase, Trial, Verdict
@@ -202,7 +203,9 @@ def before_and_after(report: Mapping[str, Any]) -> Table:
     table = Table(title="Before and after", title_justify="left", caption_justify="left")
     for name in ("", "before", "after", "change"):
         table.add_column(name, justify="left" if not name else "right")
-    for data, name in (("validation", "validation"), ("confirming", "confirming"), ("test", "held-out")):
+    is_own = ((report.get("data") or {}).get("validation") or {}).get("labels_as") == OWN_ANSWERS
+    first = "answers as before," if is_own else "validation"
+    for data, name in (("validation", first), ("confirming", "confirming"), ("test", "held-out")):
         for key, before in (base.get(data) or {}).items():
             after = pruned[data][key]
             table.add_row(f"{name} {key.replace('_', ' ')}", f"{before:.4f}", f"{after:.4f}", f"{after - before:+.4f}")

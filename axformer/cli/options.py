@@ -145,14 +145,15 @@ def state_of(output: Path) -> Path:
     return whole.with_name(f".{whole.name}-training")
 
 
-def beside(checkpoint: str) -> Path:
-    """A directory for the result of a checkpoint that does not exist yet: beside it, or here for a model of the hub."""
+def beside(checkpoint: str, what: str = "pruned") -> Path:
+    """A directory for what is made of a checkpoint or a result, which does not exist yet: beside it, or here for a model of the
+    hub."""
     path, on_hub, model = Path(checkpoint), *tidy(checkpoint).partition("hf://")[1:]
     if on_hub:
         path = Path(model.partition("@")[0].rpartition("/")[2])
     elif not path.name or path.name == "..":
         path = path.resolve()
-    names = chain([f"{path.name}-pruned"], (f"{path.name}-pruned-{number}" for number in count(2)))
+    names = chain([f"{path.name}-{what}"], (f"{path.name}-{what}-{number}" for number in count(2)))
     return next(made for name in names if not (made := path.with_name(name)).exists())
 
 

@@ -1,8 +1,9 @@
-"""``axformer disagree`` and ``axformer certify``: find the rows that need labels, and test on them what a model has lost."""
+"""``axformer disagree``, ``axformer certify`` and ``axformer label``: which rows need labels, and what they certify."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -11,14 +12,18 @@ from axformer.cli.failing import failing
 from axformer.cli.libraries import ready
 from axformer.cli.options import ColumnsOption, DeviceOption, columns_of
 from axformer.data.columns import DataSource
-from axformer.errors import InputError
+from axformer.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
     from axformer.data.rows import Rows
+    from axformer.gate import Certified
 
 EXIT_NOT_CERTIFIED = 1
 _MODEL = "A checkpoint, or the directory of a result."
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON; what moves goes to standard error.")]
+LabelsOption = Annotated[
+    Path | None, typer.Option(help="A file with the columns id and label, for some of the rows whose answers changed.")
+]
 
 
 def disagree(
@@ -33,8 +38,7 @@ def disagree(
     """Write the rows on which two models answer differently: only these need labels for axformer certify."""
     console = Console(highlight=False, markup=False, stderr=as_json)
     with failing():
-        if output.exists():
-            raise InputError(f"output '{output}' exists; choose another file or remove it")
+        _check_new(output)
         source, computing = DataSource(data, columns_of(columns)), ready(device)
         from axformer.two_models import disagreements
 
@@ -52,15 +56,55 @@ def disagree(
 
 
 def certify(
-    before: Annotated[str, typer.Argument(help=_MODEL)],
-    after: Annotated[str, typer.Argument(help=f"{_MODEL[:-1]}, which these rows did not choose.")],
-    data: Annotated[str, typer.Option(help="Rows with labels, among them all on which both models differ.")],
+    models: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="The directory of a result with unlabelled rows; or two models, checkpoints or results, the second of which "
+            "these rows did not choose.",
+            show_default=False,
+        ),
+    ] = None,
+    answers: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option(
+            metavar="OLD NEW",
+            help="In the place of models, their answers to the same rows: files with the columns id and answer, or "
+            "samples that lm-eval logged.",
+            show_default=False,
+        ),
+    ] = None,
+    data: Annotated[
+        str | None, typer.Option(help="Of two models: rows with labels, among them all on which both differ.")
+    ] = None,
+    labels: LabelsOption = None,
     within_points: Annotated[
-        float, typer.Option(min=0.0, max=100.0, help="Hundredths of the share of right answers that may be lost.")
-    ],
+        float | None,
+        typer.Option(
+            min=0.0, max=100.0, help="Hundredths of the share of right answers that may be lost.", show_default="1"
+        ),
+    ] = None,
     rows: Annotated[
         int | None,
-        typer.Option(help="How many rows there are, with those left out on which both models answer alike."),
+        typer.Option(help="With --data: how many rows there are, with those left out on which both answer alike."),
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option(help="With --answers: a column of the first file; each of its groups is certified.")
+    ] = None,
+    needed: Annotated[
+        Path | None,
+        typer.Option(help="With --answers: the .jsonl for the rows whose labels are still needed; it must not exist."),
+    ] = None,
+    summary: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="GITHUB_STEP_SUMMARY", show_envvar=True, help="A Markdown file to which the verdict is added."
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            help="Of a result: where a smaller model goes that the labels certify; RESULT-certified if left out."
+        ),
     ] = None,
     columns: ColumnsOption = None,
     device: DeviceOption = "auto",
@@ -69,18 +113,74 @@ def certify(
     """Test with 95 % confidence whether a model has lost less than some points of accuracy; exit code 1 if not."""
     console = Console(highlight=False, markup=False, stderr=as_json)
     with failing():
-        source, computing = DataSource(data, columns_of(columns)), ready(device)
-        from axformer.two_models import certify_pair
+        given = models or []
+        if answers is not None:
+            if given:
+                raise ConfigError("--answers takes the place of models; give either")
+            found = _of_answers(answers, labels, 1.0 if within_points is None else within_points, by, needed)
+            verdict, fields = found.sentence, _fields_of(found)
+            is_certified = found.is_certified
+        elif len(given) == 1:
+            from axformer.cli.label import certified_again
 
-        with console.status("Asking both models"):
-            verdict = certify_pair(before, after, source, within_points, rows, computing)
+            told = certified_again(console, Path(given[0]), labels, within_points, output, device)
+            verdict, fields, is_certified = told.sentence, told.model_dump(mode="json"), told.p_value is not None
+        elif len(given) == 2 and data is not None:
+            source, computing = DataSource(data, columns_of(columns)), ready(device)
+            from axformer.two_models import certify_pair
+
+            with console.status("Asking both models"):
+                pair = certify_pair(
+                    *(given[0], given[1], source), 1.0 if within_points is None else within_points, rows, computing
+                )
+            verdict, is_certified = pair.sentence, pair.is_certified
+            fields = {**asdict(pair), "is_certified": is_certified, "sentence": verdict}
+        else:
+            raise ConfigError("give the directory of a result, two models with --data, or --answers OLD NEW")
     if as_json:
-        answer = {**vars(verdict), "is_certified": verdict.is_certified, "sentence": verdict.sentence}
-        print(json.dumps(answer))  # noqa: T201 - this is what was asked for
+        print(json.dumps(fields))  # noqa: T201 - this is what was asked for
     else:
-        console.print(verdict.sentence, soft_wrap=True)
-    if not verdict.is_certified:
+        console.print(verdict, soft_wrap=True)
+    if summary is not None:
+        with failing(), summary.open("a", encoding="utf-8") as file:
+            file.write("".join(f"- {line}\n" for line in verdict.splitlines()))
+    if not is_certified:
         raise typer.Exit(EXIT_NOT_CERTIFIED)
+
+
+def _of_answers(
+    answers: tuple[Path, Path], labels: Path | None, points: float, by: str | None, needed: Path | None
+) -> "Certified":
+    """The verdict on two files of answers; the rows whose labels are needed are written."""
+    from axformer.gate import certify_files
+
+    if needed is not None:
+        _check_new(needed)
+    found, first = certify_files(*answers, labels, points, by)
+    if needed is not None:
+        wanted = [
+            {name: values[row] for name, values in first.table.items() if name not in _ANSWER_COLUMNS}
+            | {"id": first.ids[row]}
+            for row in found.needed
+        ]
+        needed.write_text(
+            "".join(json.dumps(one, ensure_ascii=False, default=str) + "\n" for one in wanted), encoding="utf-8"
+        )
+    return found
+
+
+_ANSWER_COLUMNS = ("answer", "prediction", "predicted", "pred")
+"""What nobody who labels should see."""
+
+
+def _fields_of(found: "Certified") -> dict[str, Any]:
+    parts = {"whole": asdict(found.whole), "groups": [asdict(group) for group in found.groups]}
+    return {**parts, "is_certified": found.is_certified, "needed": found.needed, "sentence": found.sentence}
+
+
+def _check_new(file: Path) -> None:
+    if file.exists():
+        raise InputError(f"output '{file}' exists; choose another file or remove it")
 
 
 def _lines(rows: "Rows") -> str:

@@ -24,6 +24,8 @@ USUAL_NAMES = {
 
 ANSWERS = ("label", "labels", "tags", "answers")
 """The fields that hold what a model should answer; data that only calibrates needs none of them."""
+OWN_ANSWERS = "your model's own answers"
+"""How the labels of rows are read that have none, so that what is measured is which answers stay."""
 
 
 class Columns(BaseModel):

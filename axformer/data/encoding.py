@@ -13,8 +13,6 @@ from axformer.errors import CheckpointError
 
 UNLABELLED = -100
 """The label of an ignored token, as in transformers."""
-OWN_ANSWERS = "your model's own answers"
-"""How the labels of rows are read that have none, so that what is measured is which answers stay."""
 
 
 @dataclass(frozen=True)

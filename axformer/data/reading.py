@@ -10,7 +10,6 @@ from typing import IO, Any, TypeAlias
 
 import fsspec
 
-from axformer.data.arrow import read_arrow
 from axformer.data.columns import Columns
 from axformer.data.conll import ConllError, read_conll
 from axformer.data.delimited import DelimitedError, read_delimited
@@ -164,6 +163,8 @@ def _read_delimited(content: bytes, path: str) -> _Table:
 
 
 def _read_arrow(content: bytes, path: str) -> _Table:
+    from axformer.data.arrow import read_arrow  # imports pyarrow
+
     table = read_arrow(content, partial(_check_counts, path), BYTES)
     if table is None:
         raise DataError(f"data file '{path}' holds more than {BYTES} bytes; give a part of it")

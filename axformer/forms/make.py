@@ -112,14 +112,23 @@ def make_before(checkpoint: Checkpoint, names: Collection[str], samples: Samples
     forms: list[Form | NotMade] = []
     with tempfile.TemporaryDirectory(prefix="axformer-before-") as scratch:
         for name in wanted:
-            kind = KINDS[name]
-            directory = Path(scratch) / kind.directory
             try:
-                _WRITERS[name](finished, Path(scratch))
-                forms.append(Form(name, kind.load(directory, str(whole.device)), kind.bytes_in(directory), None))
+                forms.append(loaded_form(finished, name, Path(scratch)))
             except (FormError, ArtifactError) as error:
                 forms.append(NotMade(name, str(error)))
     return forms
+
+
+def loaded_form(finished: Finished, name: str, directory: Path) -> Form:
+    """A form without its check in a fresh process, loaded from files that may go afterwards.
+
+    Raises:
+        FormError: this model cannot have it.
+    """
+    kind = KINDS[name]
+    _WRITERS[name](finished, directory)
+    place = directory / kind.directory
+    return Form(name, kind.load(place, str(finished.model.device)), kind.bytes_in(place), None)
 
 
 def _made(

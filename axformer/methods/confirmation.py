@@ -8,9 +8,8 @@ on other data.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -26,12 +25,12 @@ from axformer.model.operations import Operations
 from axformer.plan.path import Point
 from axformer.plan.plan import Plan
 from axformer.scores.answer_sheets import ConfirmingRows, PathModel, sheet_of
-from axformer.scores.certificate import certify
+from axformer.scores.certificate import certify, certify_sheet
 from axformer.scores.confidence import CONFIDENCE, Figures, lower_bound
 from axformer.scores.labelling import Labels
 from axformer.scores.measured import Measured, Recording, measure
 from axformer.scores.planning import USUAL_POINTS
-from axformer.scores.sheet_certificate import certify_sheet
+from axformer.scores.task_tests import paired_test
 from axformer.wire.answer_sheet import AnswerSheet
 from axformer.wire.metrics import first_metric
 from axformer.wire.steps import Counter, OnStep, StepName, ignore
@@ -57,6 +56,8 @@ class MeasuredPath:
     """Its certificate; None unless ``within_points`` chose it."""
     sheet: AnswerSheet | None = None
     """The answers of all points to the confirming rows; None without unlabelled ones."""
+    untouched: Mapping[str, Measured] = field(default_factory=dict)
+    """The untouched model by data set."""
 
     @property
     def point(self) -> Point:
@@ -70,6 +71,20 @@ class MeasuredPath:
         return None if confirming is None else confirming["loss"]
 
 
+@dataclass(frozen=True)
+class Choosing:
+    """How the confirming rows choose."""
+
+    chooses: bool = True
+    """False to keep the last point whatever the figures are."""
+    doubt: str | None = None
+    """Why the labelled rows can certify nothing; None if they can."""
+    points: float | None = None
+    """The points that unlabelled rows are to certify; None to certify nothing by them."""
+    labels: Labels = field(default_factory=dict)
+    """Those that people gave for unlabelled rows."""
+
+
 def measure_path(
     checkpoint: Checkpoint,
     points: Sequence[Point],
@@ -77,9 +92,7 @@ def measure_path(
     config: RunConfig,
     *,
     model_of: Callable[[Plan], Any] | None = None,
-    chooses: bool = True,
-    doubt: str | None = None,
-    labels: Labels = MappingProxyType({}),
+    choosing: Choosing = Choosing(),
     on_step: OnStep = ignore,
 ) -> MeasuredPath:
     """Measure every point of a path in the arithmetic that the pass used, and choose one if there are confirming rows.
@@ -87,9 +100,6 @@ def measure_path(
     Args:
         sets: the data sets by name. Only the confirming and the unlabelled one choose; without them the last point is kept.
         model_of: builds the model of a plan if its weights differ from the checkpoint's; None if the plan says it all.
-        chooses: False to keep the last point whatever the figures are.
-        doubt: why the confirming rows can certify nothing; None if they can.
-        labels: those that people gave for unlabelled rows.
         on_step: takes reports of how many models are measured.
 
     Raises:
@@ -100,60 +110,64 @@ def measure_path(
         found = {name: _masked(checkpoint, points, data.samples, config, counter) for name, data in sets.items()}
     else:
         found = _models(checkpoint, points, sets, model_of, counter)
-    figures = [{name: by_point[index].figures for name, by_point in found.items()} for index in range(len(points))]
-    confirming = [by_set[CONFIRMING]["loss"] for by_set in figures if CONFIRMING in by_set]
+    confirming = [one.figures["loss"] for one in found.get(CONFIRMING, ())]
     if confirming and not math.isfinite(confirming[0]):
         raise CheckpointError(
             f"the model's loss on the part of the validation set that confirms is {confirming[0]}; check its weights and labels"
         )
-    if UNLABELLED in sets:
-        return _by_answers(
-            checkpoint, points, sets, found, figures, config, chooses=chooses, doubt=doubt, labels=labels
-        )
-    if not confirming or not chooses:
-        return MeasuredPath(points, figures, len(points) - 1)
-    is_tested = config.within_points is not None or config.loss_limit is not None
-    tables = [of_point.votes if is_tested else of_point.table for of_point in found[CONFIRMING]]
-    if config.within_points is None:
-        return MeasuredPath(points, figures, kept_of([table[:, 0] for table in tables], config))
-    kept, certificate = certify(
-        *(tables, checkpoint.task, float(config.within_points), [point.seq for point in points]),
-        _operations(checkpoint, points, sets[CONFIRMING].samples),
-        doubt,
+    measured = MeasuredPath(
+        points,
+        [{name: by_point[index].figures for name, by_point in found.items()} for index in range(len(points))],
+        len(points) - 1,
+        untouched={name: by_point[0] for name, by_point in found.items()},
     )
-    return MeasuredPath(points, figures, kept, certificate)
+    if UNLABELLED in sets:
+        return _by_answers(measured, checkpoint, sets, found, config, choosing)
+    if not confirming or not choosing.chooses:
+        return measured
+    if config.within_points is None:
+        return replace(measured, kept=_by_losses(found[CONFIRMING], config))
+    tables, allowed = [one.votes for one in found[CONFIRMING]], float(config.within_points)
+    kept, certificate = certify(
+        *(tables, paired_test(tables[0], checkpoint.task, allowed), allowed, [point.seq for point in points]),
+        _operations(checkpoint, points, sets[CONFIRMING].samples),
+        choosing.doubt,
+    )
+    return replace(measured, kept=kept, certificate=certificate)
+
+
+def _by_losses(confirming: Sequence[Measured], config: RunConfig) -> int:
+    """The point that losses on labelled rows choose."""
+    tables = [one.table if config.loss_limit is None else one.votes for one in confirming]
+    return kept_of([table[:, 0] for table in tables], config)
 
 
 def _by_answers(
+    measured: MeasuredPath,
     checkpoint: Checkpoint,
-    points: Sequence[Point],
     sets: Mapping[str, DataSet],
     found: Mapping[str, Sequence[Measured]],
-    figures: Sequence[Mapping[str, Figures]],
     config: RunConfig,
-    *,
-    chooses: bool,
-    doubt: str | None,
-    labels: Labels,
+    choosing: Choosing,
 ) -> MeasuredPath:
     """Choose a point by labelled and unlabelled rows together. Without points, labelled rows alone choose, or nobody."""
-    rows = ConfirmingRows(None if doubt else sets.get(CONFIRMING), sets[UNLABELLED])
-    names = [name for name in (CONFIRMING, UNLABELLED) if name in sets and not (doubt and name == CONFIRMING)]
+    is_doubted, allowed, points = choosing.doubt is not None, choosing.points, measured.points
+    rows = ConfirmingRows(None if is_doubted else sets.get(CONFIRMING), sets[UNLABELLED])
+    names = [name for name in (CONFIRMING, UNLABELLED) if name in sets and not (is_doubted and name == CONFIRMING)]
     operations = _operations(checkpoint, points, sets[UNLABELLED].samples)
     models = [
         PathModel(point.seq, COMPACT, operations[0] / operations[index], [found[name][index] for name in names])
         for index, point in enumerate(points)
     ]
-    allowed = USUAL_POINTS if config.within_points is None else float(config.within_points)
-    sheet = sheet_of(rows, models[0].answers, models[1:], checkpoint.model.config, allowed)
-    if not chooses or (config.within_points is None and CONFIRMING not in sets):
-        return MeasuredPath(points, figures, len(points) - 1, sheet=sheet)
-    if config.within_points is None:
-        tables = [one.votes if config.loss_limit is not None else one.table for one in found[CONFIRMING]]
-        return MeasuredPath(points, figures, kept_of([table[:, 0] for table in tables], config), sheet=sheet)
-    certificate = certify_sheet(sheet, COMPACT, labels)
+    sheet = sheet_of(rows, models[0].answers, models[1:], checkpoint.model.config, allowed or USUAL_POINTS)
+    measured = replace(measured, sheet=sheet)
+    if not choosing.chooses or (allowed is None and CONFIRMING not in sets):
+        return measured
+    if allowed is None:
+        return replace(measured, kept=_by_losses(found[CONFIRMING], config))
+    certificate = certify_sheet(sheet, COMPACT, choosing.labels)
     kept = next(index for index, point in enumerate(points) if point.seq == certificate.kept)
-    return MeasuredPath(points, figures, kept, certificate, sheet)
+    return replace(measured, kept=kept, certificate=certificate)
 
 
 def _operations(checkpoint: Checkpoint, points: Sequence[Point], samples: Samples) -> list[int]:

@@ -78,6 +78,8 @@ class Deployable:
     """The class that lost most, in a sentence, if it lost by more than chance; else empty."""
     processor_share: float | None = None
     """Share of the time with one input in which the computing thread had a processor; None if unknown."""
+    seq: int | None = None
+    """The trial whose model it holds, where that is another than the result's."""
 
     @property
     def title(self) -> str:
@@ -218,7 +220,8 @@ class Deployables:
         what = (
             f"{best.directory}/ ({best.title})" if not best.of_untouched else f"{TITLES[best.name]} of your own model"
         )
-        told = [f"Deploy {what}: {times_in_words(best)} with one input", *self._metric_of(best)]
+        which = "" if best.seq is None else f", the model of trial {best.seq}"
+        told = [f"Deploy {what}{which}: {times_in_words(best)} with one input", *self._metric_of(best)]
         if best.judgement.is_certified:
             told.append(f"certified within {self.unit}")
         return " ".join(filter(None, (f"{', '.join(told)}.", self._pruning_adds(best), best.lost_class)))
@@ -329,7 +332,7 @@ def deployables(report: Mapping[str, Any]) -> Deployables | None:
     rows = [
         replace(
             row,
-            of_untouched=is_whole or index <= len(before),
+            of_untouched=(is_whole and row.seq is None) or index <= len(before),
             directory=None if index <= len(before) else row.directory,
         )
         for index, row in enumerate(rows)
@@ -378,8 +381,9 @@ def _deployable(
         times_interval=None if ends is None else tuple(ends),
         judgement=_judgement(form, {**form, "cost": cost}, base, metric, judged),
         changed=None if changed is None or not judged.rows else changed / judged.rows,
-        lost_class=_lost_class(cost or {}),
+        lost_class="" if data == UNLABELLED else _lost_class(cost or {}),
         processor_share=None if one is None else one.get("processor_share"),
+        seq=form.get("seq"),
     )
 
 

@@ -71,6 +71,11 @@ def finding_of(
             if expects_cost:
                 return _at_a_cost(found, place, of_data)
             return found if points is None else _within(found, place, points, of_data)
+    if pruned.unlabelled is not None:
+        share = pruned.unlabelled[first_metric(pruned.unlabelled)]
+        return Finding(
+            data=None, verdict=FindingVerdict.NOT_MEASURED, sentence=passage("no_labels", share), advice="", answers=""
+        )
     return Finding(
         data=None,
         verdict=FindingVerdict.NOT_MEASURED,

@@ -21,7 +21,7 @@ import numpy as np
 import torch
 
 from axformer.config import RunConfig
-from axformer.data.encoding import OWN_ANSWERS
+from axformer.data.columns import OWN_ANSWERS
 from axformer.data.rows import Rows
 from axformer.errors import CheckpointError, PoorModelError
 from axformer.intake.checkpoint import Checkpoint

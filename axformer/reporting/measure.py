@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from axformer.config import RunConfig
-from axformer.data.encoding import OWN_ANSWERS
+from axformer.data.columns import OWN_ANSWERS
 from axformer.data.labels import ClassNames
 from axformer.forms.form import Form, Written
 from axformer.forms.kinds import COMPACT

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from axformer.scores.confidence import CONFIDENCE
-from axformer.scores.paired_tests import ALPHA
-from axformer.scores.sheet_certificate import sentence_of
-from axformer.scores.task_tests import paired_test
-from axformer.tasks.base import Task
+from axformer.scores.labelling import Labels, Standing, standing_of
+from axformer.scores.paired_tests import ALPHA, PairedTest
+from axformer.wire.answer_sheet import AnswerSheet
 from axformer.wire.verdicts import Certificate
 
 
@@ -56,7 +55,7 @@ def in_sequence(order: Sequence[int], p_value: Callable[[int], float], alpha: fl
 
 def certify(
     confirming: Sequence[np.ndarray],
-    task: Task,
+    test: PairedTest,
     points: float,
     seqs: Sequence[int],
     costs: Sequence[float],
@@ -67,6 +66,7 @@ def certify(
     Args:
         confirming: the table of each model on the confirming rows, one row for each different input, the untouched model
             first, then in the order of the tests.
+        test: the test against the untouched model.
         points: how far the metric may fall, in hundredths.
         seqs: the trial that led to each model.
         doubt: why these rows can certify nothing, such as that models were made with some of them; then none is tested.
@@ -74,7 +74,6 @@ def certify(
     Returns:
         The index of the model that is kept, and its certificate.
     """
-    test = paired_test(confirming[0], task, points)
     order = range(1, len(costs) if doubt is None else 1)
     tested = in_sequence(order, lambda index: test.p_value(confirming[index]), ALPHA)
     kept = tested.cheapest(costs) or 0
@@ -96,6 +95,88 @@ def certify(
         sentence="",
     )
     return kept, certificate.model_copy(update={"sentence": sentence_of(certificate)})
+
+
+def certify_sheet(sheet: AnswerSheet, form: str, labels: Labels, points: float | None = None) -> Certificate:
+    """The certificate of a path whose rows have few labels, or none.
+
+    Args:
+        form: whose models are tested.
+        labels: those that people gave.
+        points: how far the metric may fall; None for what the sheet says.
+    """
+    return certificate_of(sheet, standing_of(sheet, form, labels, points), labels, points)
+
+
+def certificate_of(sheet: AnswerSheet, standing: Standing, labels: Labels, points: float | None = None) -> Certificate:
+    """The certificate of a standing; the arguments are as for :func:`certify_sheet`."""
+    kept = standing.kept
+    given = sum(row.label is None and row.id in labels for row in sheet.changed)
+    certificate = Certificate(
+        points=sheet.points if points is None else points,
+        level=CONFIDENCE,
+        rows=sheet.rows,
+        unlabelled=sheet.unlabelled - given,
+        metric=sheet.metric,
+        test=sheet.test,
+        asymptotic=False,
+        order="path",
+        tested=standing.tested,
+        passed=standing.passed,
+        kept=0 if kept is None else kept.seq,
+        p_value=standing.p_value,
+        reason=_why_not(standing),
+        sentence="",
+    )
+    return certificate.model_copy(update={"sentence": sentence_of(certificate, given)})
+
+
+def next_told(standing: Standing) -> str:
+    """What the next certificate of a form takes, in a sentence."""
+    if standing.upcoming is None:
+        return "Every model of the path is certified."
+    model = f"the model with {standing.upcoming.times:.2f} times fewer operations"
+    if standing.best_p_value is not None:
+        best = f"were all of them in its favour, p would be {standing.best_p_value:.2g}"
+        return f"No labels can certify {model}: {best}, and 0.05 is the most."
+    most = len(standing.needed)
+    return f"At most {most:,} more label{'' if most == 1 else 's'} decide about {model}."
+
+
+def _why_not(standing: Standing) -> str | None:
+    if standing.upcoming is None:
+        return None if standing.tested else "nothing smaller was accepted"
+    model = f"the model of trial {standing.upcoming.seq}"
+    if standing.is_futile:
+        return f"{model} lost more on these rows than can be certified, whatever further labels say"
+    return f"{model} waits for labels: at most {len(standing.needed):,} decide about it"
+
+
+def sentence_of(certificate: Certificate, given: int = 0) -> str:
+    """A certificate in one sentence.
+
+    Args:
+        given: how many labels people gave for it.
+    """
+    if certificate.p_value is None:
+        return f"Not certified: the untouched model is kept, for {certificate.reason}."
+    lost = lost_in_words(certificate.points, certificate.metric, certificate.rows)
+    without = certificate.unlabelled
+    labels = (
+        ""
+        if not without
+        else ", all without labels"
+        if without == certificate.rows
+        else f", {without:,} of them without labels"
+    )
+    by = "" if not given else f" by {given:,} label{'' if given == 1 else 's'}"
+    return f"Certified{' (asymptotic)' if certificate.asymptotic else ''}{by}: {lost} nobody decided with{labels}."
+
+
+def lost_in_words(points: float, metric: str, rows: int) -> str:
+    """What a passed test certifies: ``less than 1 point of accuracy lost, 95 %, on 436 rows``."""
+    unit = "point" if points == 1 else "points"
+    return f"less than {points:g} {unit} of {metric} lost, {100 * CONFIDENCE:g} %, on {rows:,} rows"
 
 
 def before_training(certificate: Certificate) -> Certificate:

@@ -8,7 +8,6 @@ that fails (Maurer, Hothorn and Lehmacher, 1995), form by form. No PyTorch.
 """
 
 import json
-from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -107,23 +106,6 @@ def p_value_of(
     if is_worst:
         return _exact(counts.gained, counts.lost, sheet.rows, margin, counts.unlabelled)
     return _exact(counts.gained + counts.unlabelled, counts.lost, sheet.rows, margin)
-
-
-def fewest_labels(sheet: AnswerSheet, model: PathAnswers, labels: Labels) -> int:
-    """The fewest further labels that can decide about a model that is neither certified nor out of reach."""
-    if sheet.test == "betting":
-        return 1
-    counts, margin = tally(sheet, model, labels), sheet.points * POINT
-    gained, lost, free = counts.gained, counts.lost, counts.unlabelled
-
-    def decides(favourable: int) -> bool:
-        return _exact(gained + favourable, lost, sheet.rows, margin, free - favourable) <= ALPHA
-
-    def ends(adverse: int) -> bool:
-        return _exact(gained + free - adverse, lost + adverse, sheet.rows, margin) > ALPHA
-
-    counts_of = range(1, free + 1)
-    return min(1 + bisect_left(counts_of, True, key=decides), 1 + bisect_left(counts_of, True, key=ends))
 
 
 def tally(sheet: AnswerSheet, model: PathAnswers, labels: Labels) -> Tally:

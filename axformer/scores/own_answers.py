@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from axformer.config import RunConfig
-from axformer.data.encoding import OWN_ANSWERS, UNLABELLED, Encoded
+from axformer.data.columns import OWN_ANSWERS
+from axformer.data.encoding import UNLABELLED, Encoded
 from axformer.data.labels import Reading
 from axformer.data.rows import Rows
 from axformer.errors import ConfigError

@@ -7,10 +7,12 @@ it. Simulations decided which test is used for which metric (``docs/statistics.m
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from statistics import NormalDist
+from typing import Literal
 
 import numpy as np
-from scipy.special import betainc, betaincinv
+from scipy.special import betainc, betaincinv, gammaln, xlog1py, xlogy
 
 from axformer.scores.confidence import CONFIDENCE, RESAMPLES, SEED
 
@@ -18,8 +20,10 @@ ALPHA = 1 - CONFIDENCE
 """At most this share of certificates is false."""
 _OUTSIDE = 1e-4
 """Probability that the rate of gained answers lies outside the searched interval; it is added to the p-value."""
+_WIDTH = 2.0
+"""Half of the width of that interval, in arcsines of roots times the root of the number of rows."""
 _SHARES = 64
-"""Grid steps in that interval; four times as many change a p-value by 0.0002 at most."""
+"""About so many grid steps lie in that interval; four times as many change a p-value by 0.0002 at most."""
 _TIES = 1e-9
 """Largest difference of two scores that count as equal."""
 _BLOCKS = 200
@@ -28,6 +32,19 @@ FEWEST_ROWS = 30
 """Fewest rows that the bootstrap certifies: its errors are 13 % on ten rows, 8 % on twenty and 6 % on thirty
 (``docs/statistics.md``)."""
 _NORMAL = NormalDist()
+
+
+@dataclass(frozen=True)
+class PairedTest:
+    """The test of a task's models against the untouched model, on some rows."""
+
+    name: Literal["exact", "betting", "bca_bootstrap"]
+    metric: str
+    """The tested metric in words."""
+    p_value: Callable[[np.ndarray], float]
+    """Computes a p-value from a model's table; it is small if the metric fell by less than the margin."""
+    fall: Callable[[np.ndarray], float]
+    """Computes from a model's table how far the metric fell on these rows."""
 
 
 def score(gained: np.ndarray, lost: np.ndarray, rows: int, margin: float) -> np.ndarray:
@@ -69,12 +86,18 @@ def exact_p_value(gained: int, lost: int, rows: int, margin: float, unlabelled: 
     """
     margin = min(margin, 1.0)
     observed = float(score(np.array([gained]), np.array([lost + unlabelled]), rows, margin)[0])
-    low, high = _shares_gained(gained, gained + unlabelled, rows, (1 - margin) / 2)
-    shares = np.linspace(low, high, _SHARES + 1)
-    first, last = _likely(rows, low)[0], _likely(rows, high)[1]
-    most = _most_lost(np.arange(first, last + 1), rows, margin, observed)  # the same for every share
-    chances = [_chance_of(most, first, rows, share, share + margin) for share in shares]
-    return min(1.0, max(chances) + _OUTSIDE)
+    limit = (1 - margin) / 2
+    shares = _grid(*_shares_gained(gained, gained + unlabelled, rows, limit), rows, limit)
+    most = _most_lost(rows, margin, observed, _window(rows, shares[0])[0], _window(rows, shares[-1])[1])
+    return min(1.0, max(_chance(most, rows, share, share + margin) for share in shares) + _OUTSIDE)
+
+
+def _grid(low: float, high: float, rows: int, limit: float) -> np.ndarray:
+    """The points of a fixed grid of rates that cover an interval, so that a smaller interval has some of its points alone. They
+    lie evenly by the arcsine of the root, where the interval of a rate is about as wide everywhere."""
+    step = 2 * _WIDTH / (math.sqrt(rows) * _SHARES)
+    first, last = (math.asin(math.sqrt(rate)) / step for rate in (low, high))
+    return np.asarray(np.minimum(np.sin(np.arange(math.floor(first), math.ceil(last) + 1) * step) ** 2, limit))
 
 
 def chance_of_score(least: float, rows: int, margin: float, gain: float, harm: float) -> float:
@@ -84,29 +107,27 @@ def chance_of_score(least: float, rows: int, margin: float, gain: float, harm: f
         gain: rate of answers that become right.
         harm: rate of answers that become wrong.
     """
-    first, last = _likely(rows, gain)
-    return _chance_of(_most_lost(np.arange(first, last + 1), rows, margin, least), first, rows, gain, harm)
+    return _chance(_most_lost(rows, margin, least, *_window(rows, gain)), rows, gain, harm)
 
 
-def _likely(rows: int, gain: float) -> tuple[int, int]:
-    """The numbers of gained answers beyond which lies a probability far below 1e-9."""
+def _window(rows: int, gain: float) -> tuple[int, int]:
+    """The numbers of gained answers that matter, lower end first; the probability of the rest is far below 1e-9."""
     width = 8 * math.sqrt(rows * gain * (1 - gain)) + 12
     return max(0, math.floor(rows * gain - width)), min(rows, math.ceil(rows * gain + width))
 
 
-def _chance_of(most: np.ndarray, first: int, rows: int, gain: float, harm: float) -> float:
-    """The probability that no more answers are lost than may be.
-
-    Args:
-        most: how many may be, for each number of gained answers from ``first`` on.
-    """
-    from scipy.stats import binom  # slow to import, and only a certificate needs it
-
-    low, high = _likely(rows, gain)
-    gained = np.arange(max(low, first), min(high, first + len(most) - 1) + 1)
+def _chance(most: np.ndarray, rows: int, gain: float, harm: float) -> float:
+    """The probability of at most so many lost answers, given by the number of gained ones, shape (rows + 1,)."""
+    low, high = _window(rows, gain)
+    gained = np.arange(low, high + 1)
     share_lost = 1.0 if gain >= 1 else min(1.0, harm / (1 - gain))
-    allowed = most[gained - first]
-    return float((binom.pmf(gained, rows, gain) * _at_most(allowed, rows - gained, share_lost)).sum())
+    return float((_binomial(gained, rows, gain) * _at_most(most[gained], rows - gained, share_lost)).sum())
+
+
+def _binomial(count: np.ndarray, rows: int, rate: float) -> np.ndarray:
+    """The probability of each count."""
+    ways = gammaln(rows + 1) - gammaln(count + 1) - gammaln(rows - count + 1)
+    return np.asarray(np.exp(ways + xlogy(count, rate) + xlog1py(rows - count, -rate)))
 
 
 def betting_p_value(differences: np.ndarray, margin: float, most: np.ndarray | None = None) -> float:
@@ -218,14 +239,16 @@ def _shares_gained(fewest: int, most: int, rows: int, limit: float) -> tuple[flo
     return min(low, limit), min(high, limit)
 
 
-def _most_lost(gained: np.ndarray, rows: int, margin: float, least: float) -> np.ndarray:
-    """For each number of gained answers, the most that may be lost for the score to be at least ``least``; -1 for none."""
+def _most_lost(rows: int, margin: float, least: float, first: int, last: int) -> np.ndarray:
+    """For each number of gained answers from ``first`` to ``last``, the most that may be lost for the score to be at least
+    ``least``, -1 for none; shape (rows + 1,), with -1 elsewhere."""
+    gained = np.arange(first, last + 1)
     low, high = np.full(gained.shape, -1), rows - gained
     while (low < high).any():
         middle = (low + high + 1) // 2
         is_enough = score(gained, middle, rows, margin) >= least - _TIES
         low, high = np.where(is_enough, middle, low), np.where(is_enough, high, middle - 1)
-    return low
+    return np.pad(low, (first, rows - last), constant_values=-1)
 
 
 def _at_most(count: np.ndarray, rows: np.ndarray, share: float) -> np.ndarray:

@@ -1,14 +1,10 @@
 """Which paired test, of which metric, compares a task's models with the untouched one; the limit ``within_points`` on the fall
 of that metric, and whether there are enough rows to certify it."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
-
 import numpy as np
 
 from axformer.scores.measured import figures_of
-from axformer.scores.paired_tests import FEWEST_ROWS, betting_p_value, bootstrap_test, exact_p_value
+from axformer.scores.paired_tests import FEWEST_ROWS, PairedTest, betting_p_value, bootstrap_test, exact_p_value
 from axformer.scores.planning import POINT, few_rows_told
 from axformer.tasks.base import Task
 from axformer.tasks.binary import BinaryClassification
@@ -25,19 +21,6 @@ _SHARES_RIGHT = frozenset(
 )
 _ROUNDING = 1e-9
 """Rounding error of a difference of two metrics."""
-
-
-@dataclass(frozen=True)
-class PairedTest:
-    """The test of a task's models against the untouched model, on some rows."""
-
-    name: Literal["exact", "betting", "bca_bootstrap"]
-    metric: str
-    """The tested metric in words."""
-    p_value: Callable[[np.ndarray], float]
-    """Computes a p-value from a model's table; it is small if the metric fell by less than the margin."""
-    fall: Callable[[np.ndarray], float]
-    """Computes from a model's table how far the metric fell on these rows."""
 
 
 def paired_test(untouched: np.ndarray, task: Task, points: float) -> PairedTest:

@@ -1,6 +1,5 @@
 """Labels of the changed answers of a result: what is asked for, what people say, and what is certified by it."""
 
-from datetime import datetime
 from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, StringConstraints
@@ -16,8 +15,7 @@ class LabelCreate(Schema):
     id: _Text
     """The row's, as ``needed`` has it."""
     label: int | _Text | list[int | _Text] | None
-    """The name of a class or its index; of several classes those that apply, of tags or words one for each. Null withdraws
-    yours."""
+    """The name of a class or its index; of several classes those that apply, of words a tag for each. Null withdraws yours."""
 
 
 class LabelsCreate(Schema):
@@ -28,17 +26,6 @@ class LabelsCreate(Schema):
     )
 
     data: list[LabelCreate] = Field(min_length=1)
-
-
-class FurtherRead(Schema):
-    """A model that is not certified yet."""
-
-    seq: int
-    """The trial that led to it."""
-    times: float
-    """Operations of the untouched model for each of its own."""
-    labels: int
-    """The most labels that decide about it and those before it."""
 
 
 class FormStandingRead(Schema):
@@ -58,8 +45,9 @@ class FormStandingRead(Schema):
     labelled: int
     """Labels that the next model has of those that count for it."""
     left: int
-    """The most labels that it still takes; 0 where it is out of reach."""
-    further: list[FurtherRead]
+    """The most that it still takes; 0 where it is out of reach."""
+    further: dict[int, int]
+    """The most labels that decide about each further model and those before it, by its trial."""
 
 
 class LabelExportRead(Schema):
@@ -86,16 +74,13 @@ class LabellingRead(Schema):
     @property
     def best(self) -> FormStandingRead | None:
         """The form that is certified furthest along the path, the last of those alike; None if none is."""
-        found = [form for form in self.forms if form.times is not None]
-        return max(reversed(found), key=lambda form: form.times or 0.0, default=None)
+        return max(reversed(self.forms), key=lambda form: form.times or 0.0, default=None)
 
     @property
     def told(self) -> str:
         """The best certificate in a few words; empty without one."""
-        if self.best is None:
-            return ""
-        by = f" by {self.labels:,} label{'' if self.labels == 1 else 's'}" if self.labels else ""
-        return f"{self.best.times:.2f} times fewer operations certified{by}"
+        times, by = self.best and self.best.times, f" by {self.labels:,} labels" if self.labels else ""
+        return f"{times:.2f} times fewer operations certified{by}" if times else ""
 
 
 class NeededRow(Schema):
@@ -103,22 +88,8 @@ class NeededRow(Schema):
 
     id: str
     inputs: dict[str, Any]
-
-
-class LabelRead(Schema):
-    """What somebody said of a row."""
-
-    by: str
-    """The name of the key, or its id."""
-    label: Any
-    """By the names of classes."""
-    at: datetime
-
-
-class DisagreementRead(NeededRow):
-    """A row on which people disagree."""
-
-    labels: list[LabelRead]
+    labels: list[dict[str, Any]] | None = None
+    """Where people disagree, what each said: ``by``, the name of the key, ``label`` and ``at``."""
 
 
 class NeededRead(LabellingRead):
@@ -128,4 +99,5 @@ class NeededRead(LabellingRead):
     classes: list[str]
     """The names that labels have; empty where a row names its choices."""
     data: list[NeededRow]
-    disagreements: list[DisagreementRead]
+    disagreements: list[NeededRow]
+    """The rows on which people disagree."""

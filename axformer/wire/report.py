@@ -164,8 +164,13 @@ class FormReport(Schema):
     classes_answered: int | None = None
     """How many different classes it answers on that data; null where answers are no classes."""
     p_value: float | None = None
-    """Of its own paired test on the confirming rows, that its metric fell by at least the points of `judged`; null without a
-    certificate of the run. At most 0.05 certifies the form."""
+    """Of its own paired test on the confirming rows, that its metric fell by at least the points of `judged`, the largest of
+    its sequence along the path if it has one; null without a certificate of the run. At most 0.05 certifies the form."""
+    certificate: Certificate | None = None
+    """Its own, tested along the path, where its answers are its own (int8) and points were to be certified; else null."""
+    seq: int | None = None
+    """The trial of the path whose model it holds, where its own certificate chose that; null if it is the model of the
+    result."""
     judgement: Judgement | None = None
     """What the rows of `judged` show of it; null for the untouched model itself, and in reports of earlier versions."""
     change: Comparison | None = None

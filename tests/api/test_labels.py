@@ -6,8 +6,8 @@ import pytest
 
 from axformer.labels import named
 from axformer.plan.trial import Verdict
+from axformer.scores.certificate import certify_sheet
 from axformer.scores.labelling import needed
-from axformer.scores.sheet_certificate import certify_sheet
 from axformer.wire.scopes import Scope
 from store.repositories.keys import create_key
 from store.repositories.labels import labels_of
@@ -53,7 +53,7 @@ def test_it_asks_for_changed_answers_alone_without_saying_what_they_were(api, fi
     assert (asked["classes"], asked["labels"], asked["disagreements"]) == (CLASSES, 0, [])
     (form,) = asked["forms"]
     assert (form["form"], form["times"], form["certified"], form["left"]) == ("compact", TIMES[0], [2], CHANGED[1])
-    assert [(one["times"], one["labels"]) for one in form["further"]] == list(zip(TIMES, CHANGED, strict=True))[1:]
+    assert form["further"] == {"4": CHANGED[1], "6": CHANGED[2], "8": CHANGED[3]}
     assert form["next"].endswith(
         f"to {CHANGED[1]} more labels decide about the model with 1.60 times fewer operations."
     )

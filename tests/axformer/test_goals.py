@@ -87,7 +87,8 @@ def test_every_number_within_its_range_makes_a_config(number: float) -> None:
     [
         (
             "fast",
-            "goal 'fast' is unknown; there are no-worse, within-points=1, same-answers=98, speedup=2, operations=2, fewer-layers=1, as-paper",
+            "goal 'fast' is unknown; there are no-worse, within-points=1, same-answers=98, speedup=2, operations=2, "
+            "fewer-layers=1, as-paper",
         ),
         ("no_worse", "goal 'no_worse' is unknown; did you mean no-worse?"),
         ("within-point=1", "goal 'within-point=1' is unknown; did you mean within-points?"),

@@ -15,7 +15,7 @@ from tests.api.conftest import Stage, trial
 from tests.browser.conftest import Open, Tab, Team
 from tests.sheets import sheet_of_path, small_sheet, truth_of
 
-LEFT = re.compile("[12] more labels? decide")
+LEFT = re.compile("At most [12] more labels? decide")
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
@@ -62,15 +62,15 @@ def test_keys_label_skip_and_undo_without_a_page_load(
     page.keyboard.press("2")
     second = shown(page)
     assert second != first, "the next text is there at once"
-    page.get_by_text("to 15 more labels decide").wait_for()
+    page.get_by_text("At most 15 more labels decide").wait_for()
     page.keyboard.press("s")
     third = shown(page)
     page.keyboard.press("1")
-    page.get_by_text("to 14 more labels decide").wait_for()
+    page.get_by_text("At most 14 more labels decide").wait_for()
     assert given(sessions, job_id) == {first: 1, third: 0}
     page.keyboard.press("u")
     assert shown(page) == third
-    page.get_by_text("to 15 more labels decide").wait_for()
+    page.get_by_text("At most 15 more labels decide").wait_for()
     page.keyboard.press("u")
     assert shown(page) == second, "what was skipped is asked again"
     page.keyboard.press("x")
@@ -124,7 +124,7 @@ def test_a_label_that_gets_lost_is_said_and_asked_again(
     assert shown(page) == first
     page.unroute("**/label")
     page.keyboard.press("2")
-    page.get_by_text("to 15 more labels decide").wait_for()
+    page.get_by_text("At most 15 more labels decide").wait_for()
     assert given(sessions, job_id) == {first: 1}
     assert page.locator("#trouble").is_hidden()
 

@@ -56,7 +56,7 @@ def test_one_text_is_shown_with_a_button_for_each_class_and_no_answer(member, fi
     assert names == [("0", "1", "negative"), ("1", "2", "positive")]
     assert "before" not in first
     assert page.count('class="ask"') == page.count(' hidden aria-label="Text to label"') + 1
-    assert "to 16 more labels decide about the model with 1.60 times fewer operations." in page
+    assert "At most 16 more labels decide about the model with 1.60 times fewer operations." in page
 
 
 def test_a_label_is_stored_and_the_next_text_comes(member, finish, sessions):
@@ -166,7 +166,7 @@ def test_a_script_gets_what_is_next_and_only_the_cards_that_it_lacks(member, fin
     assert set(told) == {"progress", "rows", "cards"}
     assert told["rows"][: len(rows) - 1] == rows[1:]
     assert asked(told["cards"]) == told["rows"][len(rows) - 1 :]
-    assert "to 15 more labels" in told["progress"]
+    assert "At most 15 more labels" in told["progress"]
 
 
 def test_a_key_that_only_reads_cannot_label_and_no_other_team_can(visitor, rival, finish, sessions, crew):
@@ -207,7 +207,7 @@ def test_the_pages_of_a_job_say_what_labels_have_certified(member, finish, crew,
     assert "to-label" not in page
     second = stage.queued()
     compared = member.get(f"/compare?job={job_id}&job={second}").text
-    assert "times fewer operations, certified" in compared
+    assert "times fewer operations, certified by labels" in compared
     assert "1.60 ×" in compared
 
 

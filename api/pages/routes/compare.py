@@ -188,17 +188,16 @@ def _deployed(reports: Sequence[ReportRead | None]) -> list[ComparedRow]:
 
 
 def _certified(shown: Sequence[JobRead]) -> list[ComparedRow]:
-    """How many times fewer operations are certified, as labels have it where any were given; nothing where none is."""
-    times, labels = [], [None if job.labelled is None else job.labelled.labels for job in shown]
-    for job in shown:
-        certificate = None if job.report is None else job.report.certificate
-        if job.labelled is not None:
-            times.append(None if job.labelled.best is None else job.labelled.best.times)
-        else:
-            has_passed = certificate is not None and certificate.get("p_value") is not None
-            times.append(job.report.estimated_speedup if job.report is not None and has_passed else None)
-    rows = [ComparedRow("times fewer operations, certified", "times", times, "high")] if any(times) else []
-    return rows + ([ComparedRow("labels given", "count", labels)] if any(labels) else [])
+    """How many times fewer operations labels have certified; nothing where none were given."""
+    labels = [None if job.labelled is None else job.labelled.labels for job in shown]
+    best = [job.labelled and job.labelled.best for job in shown]
+    if not any(labels):
+        return []
+    times = [form and form.times for form in best]
+    return [
+        ComparedRow("times fewer operations, certified by labels", "times", times, "high"),
+        ComparedRow("labels", "count", labels),
+    ]
 
 
 def _held_out(base: Sequence[dict[str, Any] | None], pruned: Sequence[dict[str, Any] | None]) -> list[ComparedRow]:

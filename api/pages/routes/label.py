@@ -5,7 +5,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, BackgroundTasks, Request
-from starlette.datastructures import FormData
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from api.deps import ReadingDep, ResourcesDep, SessionDep, StorageDep
@@ -13,11 +12,11 @@ from api.errors import NoSuchObjectError
 from api.pages.context import PAGE_HEADERS, Pages
 from api.pages.deps import FormDep, PagesDep, Visitor, WriterDep
 from api.pages.job_parts import standings_of
-from api.pages.label_cards import Card, card_of, label_in
+from api.pages.label_cards import card_of, label_in
 from api.services import labelling
-from api.services.labelling import Labelling, exports_of
+from api.services.labelling import Labelling
 from axformer.wire.answer_sheet import ChangedRow
-from axformer.wire.labelling import LabelCreate, LabelsCreate
+from axformer.wire.labelling import LabelsCreate
 
 router = APIRouter(prefix="/jobs/{job_id}/label")
 
@@ -44,9 +43,9 @@ def show_label(
         skip: rows that this person has skipped, with spaces between.
     """
     found = labelling.find(session, storage, visitor.caller.team_id, job_id)
-    cards = _cards(found, visitor, skip.split(), first=row)
-    asked = {"cards": cards, "first": row, "last": last, "skipped": skip, "disagreed": _disagreed(found, visitor)}
-    return pages.answer("label.html", **_values(found, visitor) | asked)
+    mine = [one.row_id for one in found.given if one.key_id == visitor.caller.key_id]
+    told = {"last": last, "mine": mine, "disagreed": labelling.needed_of(found).disagreements}
+    return pages.answer("label.html", **_values(found, visitor, skip.split(), row) | told)
 
 
 @router.post("")
@@ -68,14 +67,13 @@ def send_label(
     is_skipped = do == "skip" or (do == "undo" and row.id in skipped)
     if not is_skipped:
         label = None if do == "undo" else label_in(found.sheet, row, sent)
-        body = LabelsCreate(data=[LabelCreate(id=row.id, label=label)])
-        given = labelling.give(session, storage, resources.settings, visitor.caller, job_id, body)
-        found = given.labelling
-        if given.has_new_export:
+        body = LabelsCreate.model_validate({"data": [{"id": row.id, "label": label}]})
+        found, has_new_export = labelling.give(session, storage, resources.settings, visitor.caller, job_id, body)
+        if has_new_export:
             after_commit.add_task(resources.wakeup.wake)
     skipped = [*skipped, row.id] if do == "skip" else [one for one in skipped if one != row.id]
     if "application/json" in request.headers.get("accept", ""):
-        return _next(pages, found, visitor, skipped, sent)
+        return _next(pages, found, visitor, skipped, str(sent.get("have", "")).split())
     query = {"skip": " ".join(skipped), "row" if do == "undo" else "last": row.id}
     return RedirectResponse(f"/jobs/{job_id}/label?{urlencode(query)}", 303, headers=PAGE_HEADERS)
 
@@ -87,43 +85,24 @@ def _row(found: Labelling, row_id: str) -> ChangedRow:
     return row
 
 
-def _cards(found: Labelling, visitor: Visitor, skipped: Collection[str], first: str | None = None) -> list[Card]:
-    """The next cards of a person."""
+def _values(found: Labelling, visitor: Visitor, skipped: Sequence[str], first: str | None = None) -> dict[str, Any]:
+    """What every part of the page shows, with the next cards of a person."""
     rows = [row for row in found.needed(visitor.form_token) if row.id not in skipped and row.id != first]
-    rows = rows[:AHEAD] if first is None else [_row(found, first), *rows[: AHEAD - 1]]
-    return [card_of(found.sheet, row) for row in rows]
+    if first is not None:
+        rows.insert(0, _row(found, first))
+    cards = [card_of(found.sheet, row) for row in rows[:AHEAD]]
+    shown = {"cards": cards, "first": first, "skipped": " ".join(skipped), "is_ahead": False}
+    return {"visitor": visitor, "job": found.job, "read": found.read, "forms": standings_of(found.read)} | shown
 
 
-def _next(pages: Pages, found: Labelling, visitor: Visitor, skipped: Sequence[str], sent: FormData) -> Response:
-    """What a script shows next; it says which cards it has."""
-    cards, values, held = _cards(found, visitor, skipped), _values(found, visitor), str(sent.get("have", "")).split()
-    new = [card for card in cards if card.id not in held]
+def _next(pages: Pages, found: Labelling, visitor: Visitor, skipped: Sequence[str], held: Collection[str]) -> Response:
+    """What a script shows next; only the cards that it does not hold."""
+    values = _values(found, visitor, skipped)
+    new = [card for card in values["cards"] if card.id not in held]
     return JSONResponse(
         {
             "progress": pages.text("label/progress.html", **values),
-            "rows": [card.id for card in cards],
-            "cards": pages.text("label/cards.html", **values | {"cards": new, "skipped": "", "is_ahead": True}),
+            "rows": [card.id for card in values["cards"]],
+            "cards": pages.text("label/cards.html", **values | {"cards": new, "is_ahead": True}),
         }
     )
-
-
-def _values(found: Labelling, visitor: Visitor) -> dict[str, Any]:
-    read = found.read(exports_of(found.job))
-    return {
-        "visitor": visitor,
-        "job": found.job,
-        "read": read,
-        "forms": standings_of(read),
-        "is_ahead": False,
-        "first": None,
-    }
-
-
-def _disagreed(found: Labelling, visitor: Visitor) -> list[dict[str, Any]]:
-    """The rows on which people disagree, with what each said, and whether the visitor is one of them."""
-    told = {one.id: one for one in labelling.needed_of(found).disagreements}
-    mine = {one.row_id for one in found.given if one.key_id == visitor.caller.key_id}
-    return [
-        {"card": card_of(found.sheet, row), "labels": told[row.id].labels, "is_mine": row.id in mine}
-        for row in found.disagreed
-    ]

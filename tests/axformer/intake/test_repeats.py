@@ -22,6 +22,7 @@ from axformer.repair.refit import CHECKED_EVERY, Calibration
 from axformer.run import PruningRun
 from axformer.scores.certificate import certify
 from axformer.scores.measured import Measured, compare, measure
+from axformer.scores.task_tests import paired_test
 from axformer.tasks.standing import Choices, better_order
 from tests.runs import open_run
 from tests.tiny_models import answering_model, save_tiny_checkpoint, tiny_rows, tiny_tokenizer, write_rows
@@ -115,7 +116,10 @@ def test_copies_change_neither_tests_nor_intervals(rows: int, copies: int, seed:
     for name, one in once.differences.items():
         assert often.differences[name].value == pytest.approx(one.value)
         assert often.differences[name].interval == pytest.approx(one.interval)
-    certificates = [certify([one.votes for one in pair], task, 30.0, [0, 1], [2.0, 1.0])[1] for pair in found]
+    certificates = [
+        certify([one.votes for one in pair], paired_test(pair[0].votes, task, 30.0), 30.0, [0, 1], [2.0, 1.0])[1]
+        for pair in found
+    ]
     assert certificates[0] == certificates[1]
     assert certificates[1].rows == rows
 

@@ -14,12 +14,13 @@ from axformer.data.reading import rows_of
 from axformer.intake.checkpoint import from_memory
 from axformer.intake.dataset import prepare
 from axformer.intake.parts import split_off
-from axformer.methods.confirmation import CONFIRMING, MeasuredPath, kept_of, measure_path, note_of
+from axformer.methods.confirmation import CONFIRMING, Choosing, MeasuredPath, kept_of, measure_path, note_of
 from axformer.plan.path import Point, points_of
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial
 from axformer.run import PruningRun
 from axformer.scores.certificate import certify
+from axformer.scores.task_tests import paired_test
 from axformer.tasks.classification import Classification
 from tests.plain import PlainEvaluator
 from tests.tiny_models import tiny_model, tiny_rows, tiny_tokenizer
@@ -184,7 +185,7 @@ def test_the_choice_is_told_by_what_it_went_by(kept: int, points: float | None, 
 def test_where_all_passed_no_model_is_said_to_have_failed() -> None:
     """The last model of a path need not be the cheapest: with ``cost=latency``, say, it may have more operations."""
     answers = np.ones((500, 3))
-    kept, certificate = certify([answers] * 3, Classification(), 2.0, [0, 4, 8], [10, 6, 7])
+    kept, certificate = certify([answers] * 3, paired_test(answers, Classification(), 2.0), 2.0, [0, 4, 8], [10, 6, 7])
     figures = [{CONFIRMING: {"loss": 0.5, "accuracy": 1.0}}] * 3
     path = [Point(seq, None, 0.0, Plan.full(CHECKPOINT.dimensions)) for seq in (0, 4, 8)]
     note = note_of(MeasuredPath(path, figures, kept, certificate), PassConfig(within_points=2.0))
@@ -204,9 +205,9 @@ def test_within_points_the_cheapest_that_is_certified_is_kept() -> None:
     assert told.kept > 0, "the rows here can show so much"
     _, confirming = split_off(prepare(ROWS, CHECKPOINT, config), CHECKPOINT, config)
     assert confirming is not None
-    sets = {CONFIRMING: confirming.samples}
+    sets = {CONFIRMING: confirming}
     assert measure_path(CHECKPOINT, measured.points, sets, config).certificate == told
-    assert measure_path(CHECKPOINT, measured.points, sets, config, chooses=False).certificate is None
+    assert measure_path(CHECKPOINT, measured.points, sets, config, choosing=Choosing(chooses=False)).certificate is None
 
 
 def test_here_some_passes_are_kept_to_the_end_and_some_are_cut_short() -> None:

@@ -32,10 +32,12 @@ def some_points() -> list[Point]:
 
 @pytest.mark.parametrize("case", all_cases(), ids=str)
 def test_measured_as_trials_equals_whole_forward_passes(case: Case) -> None:
-    checkpoint, samples, points = checkpoint_of(case), data_of(case).samples, some_points()
+    checkpoint, data, points = checkpoint_of(case), data_of(case), some_points()
     config = make_config("paper", {"attention_top_k": 3})
-    measured = measure_path(checkpoint, points, {"test": samples}, config)
+    measured = measure_path(checkpoint, points, {"test": data}, config)
     assert measured.kept == len(points) - 1
     for point, figures in zip(points, measured.figures, strict=True):
         small = compact(checkpoint.model, checkpoint.architecture, point.plan)
-        assert figures["test"] == pytest.approx(measure(small, checkpoint.task, samples).figures, rel=1e-4, abs=1e-5)
+        assert figures["test"] == pytest.approx(
+            measure(small, checkpoint.task, data.samples).figures, rel=1e-4, abs=1e-5
+        )

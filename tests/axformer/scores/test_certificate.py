@@ -30,11 +30,26 @@ from axformer.scores.planning import (
     rows_needed,
     smallest_margin,
 )
-from axformer.scores.task_tests import POINT, too_few_rows
+from axformer.scores.task_tests import POINT, paired_test, too_few_rows
+from axformer.tasks.base import Task
 from axformer.tasks.classification import Classification
 from axformer.tasks.regression import Regression
 from axformer.tasks.token_classification import TokenClassification
+from axformer.wire.verdicts import Certificate
 from benchmarks.certificate import chance_of, exact_region
+
+
+def certified(
+    tables: Sequence[np.ndarray],
+    task: Task,
+    points: float,
+    seqs: Sequence[int],
+    costs: Sequence[float],
+    doubt: str | None = None,
+) -> tuple[int, Certificate]:
+    """The certificate of a path, by the test of its task."""
+    return certify(tables, paired_test(tables[0], task, points), points, seqs, costs, doubt)
+
 
 MARGINS = st.sampled_from([0.005, 0.01, 0.02, 0.05, 0.1, 0.3])
 
@@ -84,7 +99,7 @@ def _chosen(changes: Sequence[int], flip: bool) -> object:
     """The choice where rows that agree are both right, or both wrong."""
     before = np.array([change < 0 or (change == 0 and flip) for change in changes])
     after = np.array([change > 0 or (change == 0 and flip) for change in changes])
-    return certify([_answers(before), _answers(after)], Classification(), 20.0, [0, 1], [2, 1])
+    return certified([_answers(before), _answers(after)], Classification(), 20.0, [0, 1], [2, 1])
 
 
 def _answers(right: np.ndarray) -> np.ndarray:
@@ -190,7 +205,7 @@ def test_a_model_without_numbers_is_not_certified() -> None:
     assert bootstrap_test(before, _pearson, 0.05)(before) <= ALPHA
     after[7, 2] = np.nan
     assert bootstrap_test(before, _pearson, 0.05)(after) == 1.0
-    kept, told = certify([before, after], Regression(), 5.0, [0, 1], [2, 1])
+    kept, told = certified([before, after], Regression(), 5.0, [0, 1], [2, 1])
     assert (kept, told.passed) == (0, 0)
 
 
@@ -204,7 +219,7 @@ def _path(*lost: int, rows: int = 400) -> list[np.ndarray]:
 
 
 def test_a_path_is_kept_up_to_the_first_that_may_have_lost_more() -> None:
-    kept, told = certify(_path(0, 2, 9, 1), Classification(), 2.0, [0, 3, 5, 8, 9], [10, 9, 8, 7, 6])
+    kept, told = certified(_path(0, 2, 9, 1), Classification(), 2.0, [0, 3, 5, 8, 9], [10, 9, 8, 7, 6])
     assert kept == 2
     assert (told.kept, told.passed, told.tested, told.order, told.test) == (5, 2, 3, "path", "exact")
     assert told.p_value == exact_p_value(0, 2, 400, 0.02)
@@ -219,7 +234,7 @@ def test_a_path_is_kept_up_to_the_first_that_may_have_lost_more() -> None:
 )
 def test_without_one_that_passes_the_untouched_model_is_kept(lost: tuple[int, ...], reason: str) -> None:
     places = list(range(len(lost) + 1))
-    kept, told = certify(_path(*lost), Classification(), 1.0, places, [-place for place in places])
+    kept, told = certified(_path(*lost), Classification(), 1.0, places, [-place for place in places])
     assert kept == told.kept == 0
     assert told.p_value is None
     assert told.reason is not None
@@ -231,10 +246,10 @@ def test_taggers_are_tested_by_sentences_and_correlations_asymptotically() -> No
     words = np.full(600, 8.0)
     before, after = np.full(600, 7.0), np.where(np.arange(600) % 60 == 0, 6.0, 7.0)
     tables = [np.column_stack([np.zeros(600), right, words]) for right in (before, after)]
-    kept, told = certify(tables, TokenClassification(("a", "b")), 2.0, [0, 1], [2, 1])
+    kept, told = certified(tables, TokenClassification(("a", "b")), 2.0, [0, 1], [2, 1])
     assert (kept, told.test, told.asymptotic) == (1, "betting", False)
     assert told.p_value == betting_p_value((before - after) / words, 0.02)
-    kept, told = certify([_correlated(300, 0.3, 1), _correlated(300, 0.3, 2)], Regression(), 5.0, [0, 1], [2, 1])
+    kept, told = certified([_correlated(300, 0.3, 1), _correlated(300, 0.3, 2)], Regression(), 5.0, [0, 1], [2, 1])
     assert (kept, told.test, told.asymptotic, told.metric) == (1, "bca_bootstrap", True, "pearson")
     assert told.sentence.startswith("Certified (asymptotic): less than 5 points of pearson lost")
 

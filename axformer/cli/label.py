@@ -1,0 +1,257 @@
+"""``axformer label``: say what is right, one changed answer at a time, until the certificate stands or is out of reach.
+
+Who labels sees the inputs and the classes, and not which model said what.
+"""
+
+import getpass
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from random import Random
+from string import ascii_lowercase, digits
+from typing import Annotated, Any
+
+import click
+import typer
+from rich.console import Console
+
+from axformer.cli.failing import failing
+from axformer.cli.libraries import ready
+from axformer.cli.options import DeviceOption, beside, state_of
+from axformer.errors import DataError
+from axformer.labels import LABELS, given_labels, named, read_labels, read_sheet, record_of, write_labels
+from axformer.reporting.deploy_table import TITLES
+from axformer.scores.certificate import certify_sheet
+from axformer.scores.labelling import Labels, forms_of, label_of, most_labels, needed, standing_of
+from axformer.wire.answer_sheet import Answer, AnswerSheet, ChangedRow
+from axformer.wire.verdicts import Certificate
+
+SKIP, UNDO, QUIT, TYPE = "s", "u", "q", "t"
+_KEYS = digits[1:] + "".join(letter for letter in ascii_lowercase if letter not in (SKIP, UNDO, QUIT, TYPE))
+"""The keys of classes, the candidates first."""
+
+
+def label(
+    result: Annotated[Path, typer.Argument(help="The directory of a result that was pruned with --unlabelled.")],
+    within_points: Annotated[
+        float | None, typer.Option(min=0.0, max=100.0, help="Points that may be lost; by default those of the run.")
+    ] = None,
+    by: Annotated[str | None, typer.Option(help="Who labels; the name of the account if left out.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(help="Where a smaller model goes that the labels certify; RESULT-certified if left out."),
+    ] = None,
+    device: DeviceOption = "auto",
+) -> None:
+    """Label the changed answers of a result, until its certificate stands or is out of reach."""
+    console = Console(highlight=False, markup=False)
+    with failing():
+        sheet = read_sheet(result)
+        if within_points is not None:
+            sheet = sheet.model_copy(update={"points": within_points})
+        file = result / LABELS
+        _Labelling(sheet, file, by or getpass.getuser(), console).run()
+        certified_again(console, result, None, within_points, output, device)
+
+
+class _Labelling:
+    """One person's labels of a sheet."""
+
+    def __init__(self, sheet: AnswerSheet, file: Path, by: str, console: Console) -> None:
+        self._sheet, self._file, self._by, self._console = sheet, file, by, console
+        given = read_labels(file, sheet)
+        self._records: list[Mapping[str, Any]] = [
+            record_of(sheet, id, answer, by) for id, answer in given.labels.items()
+        ]
+        self._labels: dict[str, Answer] = dict(given.labels)
+        self._skipped: set[str] = set()
+
+    def run(self) -> None:
+        """Ask until nothing is needed, or the person stops."""
+        while True:
+            rows = [row for row in needed(self._sheet, self._labels) if row.id not in self._skipped]
+            if not rows:
+                return
+            self._console.print(progress(self._sheet, self._labels), style="dim", soft_wrap=True)
+            try:
+                answer = self._asked(rows[0])
+            except EOFError:
+                return
+            if answer == QUIT:
+                return
+            self._take(rows[0], answer)
+
+    def _take(self, row: ChangedRow, answer: Any) -> None:
+        if answer == UNDO:
+            if self._records:
+                self._labels.pop(str(self._records.pop()["id"]), None)
+            self._skipped.clear()
+        elif answer == SKIP:
+            self._skipped.add(row.id)
+        else:
+            self._labels[row.id] = answer
+            self._records.append(record_of(self._sheet, row.id, answer, self._by))
+        write_labels(self._file, self._records)
+
+    def _asked(self, row: ChangedRow) -> Any:
+        """The label of a row, or one of the keys that mean something else."""
+        if isinstance(row.before, int):
+            self._show(row.inputs)
+            return self._choice(row, [row.before, *self._answers(row)], row.inputs.get("choices"))
+        if self._sheet.task == "multi_label_classification":
+            return self._several(row)
+        tags = list(row.before)
+        words = next(iter(row.inputs.values()))
+        words = words.split() if isinstance(words, str) else words
+        others: list[Any] = self._answers(row)
+        for place in sorted({place for other in others for place in range(len(tags)) if other[place] != tags[place]}):
+            self._show({"": " ".join(f"[{word}]" if at == place else word for at, word in enumerate(words))})
+            answer = self._choice(row, [tags[place], *(other[place] for other in others)], None)
+            if isinstance(answer, str):
+                return answer
+            tags[place] = answer
+        return tags
+
+    def _answers(self, row: ChangedRow) -> list[Any]:
+        return [model.answers[row.place] for model in self._sheet.models if row.place in model.answers]
+
+    def _show(self, inputs: Mapping[str, Any]) -> None:
+        self._console.rule()
+        for name, value in inputs.items():
+            if name != "choices" or self._sheet.classes:
+                text = (
+                    value if isinstance(value, str) else " ".join(map(str, value)) if isinstance(value, list) else value
+                )
+                self._console.print(f"{name}: {text}" if len(inputs) > 1 else str(text), soft_wrap=True)
+
+    def _choice(self, row: ChangedRow, candidates: Sequence[int], choices: Any) -> Any:
+        """One of the classes, of which those that models answered come first, in an order that says nothing."""
+        first = list(dict.fromkeys(candidates))
+        Random(row.id).shuffle(first)  # noqa: S311 - an order, no secret
+        names = list(choices) if choices else self._sheet.classes
+        every = [*first, *(index for index in range(len(names)) if index not in first)]
+        keys = dict(zip(_KEYS, every, strict=False))
+        for key, index in keys.items():
+            self._console.print(f"  {key}  {names[index]}", soft_wrap=True)
+        more = f", {TYPE} type a name" if len(every) > len(keys) else ""
+        while True:
+            key = _key(self._console, f"[{SKIP} skip, {UNDO} undo, {QUIT} stop{more}] ")
+            if key in keys:
+                return keys[key]
+            if key == TYPE and more:
+                return self._typed(row)
+            if key in (SKIP, UNDO, QUIT):
+                return key
+
+    def _several(self, row: ChangedRow) -> Any:
+        self._show(row.inputs)
+        for index, name in enumerate(self._sheet.classes, 1):
+            self._console.print(f"  {index}  {name}")
+        while True:
+            line = _line(
+                self._console, f"[numbers of all that apply, 0 for none; {SKIP} skip, {UNDO} undo, {QUIT} stop] "
+            )
+            if line in (SKIP, UNDO, QUIT):
+                return line
+            given = line.replace(",", " ").split()
+            if given and all(one.isdecimal() and int(one) <= len(self._sheet.classes) for one in given):
+                return [int(str(index) in given) for index in range(1, len(self._sheet.classes) + 1)]
+
+    def _typed(self, row: ChangedRow) -> Any:
+        while True:
+            try:
+                return label_of(self._sheet, row, _line(self._console, "name: "))
+            except DataError as error:
+                self._console.print(str(error))
+
+
+def _key(console: Console, prompt: str) -> str:
+    """One key; a line where no person types."""
+    if not sys.stdin.isatty():
+        return _line(console, prompt)
+    console.print(prompt, end="")
+    key = click.getchar().lower()
+    console.print(key)
+    return key
+
+
+def _line(console: Console, prompt: str) -> str:
+    return console.input(prompt, markup=False).strip()
+
+
+def progress(sheet: AnswerSheet, labels: Labels) -> str:
+    """How far each form is, and how many labels its next steps take at most."""
+    told = []
+    for form in forms_of(sheet):
+        standing = standing_of(sheet, form, labels)
+        now = "nothing yet" if standing.kept is None else f"{standing.kept.times:.2f} times fewer operations"
+        steps = [
+            f"{model.times:.2f} by at most {count:,} labels"
+            for model, count in most_labels(sheet, standing, labels)[:3]
+        ]
+        further = "the next is out of reach" if standing.is_futile else ", ".join(steps) or "every model"
+        told.append(f"{TITLES.get(form, form)}: certified {now}; {further}")
+    return "; ".join(told)
+
+
+def certified_again(
+    console: Console, result: Path, labels: Path | None, points: float | None, output: Path | None, device: str
+) -> Certificate:
+    """The certificate of a result with the labels that are known; where it is of a smaller model, that one is written.
+
+    Args:
+        labels: a file with further labels, which are kept in the result; None for those that it has.
+    """
+    sheet = read_sheet(result)
+    if points is not None:
+        sheet = sheet.model_copy(update={"points": points})
+    kept = read_labels(result / LABELS, sheet)
+    notes = list(kept.notes)
+    if labels is not None:
+        more = read_labels(labels, sheet)
+        records = [
+            {"id": id, "label": named(sheet, answer)} for given in (kept, more) for id, answer in given.labels.items()
+        ]
+        write_labels(result / LABELS, [dict(one) for one in {str(record): record for record in records}.values()])
+        kept = given_labels(sheet, records, str(labels))
+        notes += [*more.notes, *kept.notes]
+    for note in notes:
+        console.print(f"note: {note}", soft_wrap=True)
+    certificates = {form: certify_sheet(sheet, form, kept.labels) for form in forms_of(sheet)}
+    for form, certificate in certificates.items():
+        console.print(f"{TITLES.get(form, form)}: {certificate.sentence}", soft_wrap=True)
+    console.print(progress(sheet, kept.labels), soft_wrap=True)
+    best = list(certificates.values())[-1]
+    if any(_is_better(result, certificate) for certificate in certificates.values()):
+        _made_again(console, result, kept.labels, sheet.points, output or beside(str(result), "certified"), device)
+    return best
+
+
+def _is_better(result: Path, certificate: Certificate) -> bool:
+    """Whether a certificate is of a smaller model than the one that lies in the result."""
+    from axformer.wire.report import Report
+
+    report = Report.model_validate_json((result / "report.json").read_bytes())
+    times = {point.seq: point.estimated_speedup for point in report.path}
+    now = next(point.seq for point in report.path if point.kept)
+    return times[certificate.kept] > times[now]
+
+
+def _made_again(console: Console, result: Path, labels: Labels, points: float, output: Path, device: str) -> None:
+    """Write the result anew with the model that the labels certify, without another search."""
+    from axformer.cli.display import showing
+    from axformer.plan.trial import Trial
+    from axformer.publishing import RUN
+    from axformer.run import PruningRun
+    from axformer.wire.run import Run
+
+    asked = Run.model_validate_json((result / RUN).read_bytes())
+    trace = [Trial.model_validate_json(line) for line in (result / "trace.jsonl").read_text("utf-8").splitlines()]
+    with showing(console, "Making the model that is certified", state_of(output)) as around:
+        run = PruningRun.open(asked, device=ready(device, output), surroundings=around)
+        run.labels, run.points = labels, points
+        for _ in run.trials(trace, around):
+            pass
+        run.publish(output, asked.forms, around.on_step)
+    write_labels(output / LABELS, [{"id": id, "label": named(read_sheet(output), one)} for id, one in labels.items()])
+    console.print(f"In {output}/", soft_wrap=True)

@@ -1,0 +1,261 @@
+"""Certify a model by two lists of answers: no model, no PyTorch, and labels for few of the rows.
+
+Only where the answers differ does a label matter, and only until the worst case of those without one passes the exact test
+(:func:`axformer.scores.paired_tests.exact_p_value`), which may be looked at after every label.
+"""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from axformer.errors import ConfigError, DataError
+from axformer.scores.certificate import lost_in_words
+from axformer.scores.paired_tests import ALPHA, exact_p_value
+from axformer.scores.planning import POINT
+
+SEED = 0
+"""Of the order in which labels are asked for."""
+_IDS = ("id", "doc_id", "idx")
+_ANSWERS = ("answer", "prediction", "predicted", "pred")
+_LABELS = ("label", "target", "gold")
+_METRICS = ("exact_match", "acc", "acc_norm")
+"""What lm-eval's logged samples call the share of right answers: 1 where the sample is right."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a model lost less than some points, on all rows or on those of one group."""
+
+    rows: int
+    changed: int
+    """Answers that are other ones."""
+    gained: int
+    """Of these, those that only the second model has right."""
+    lost: int
+    """Those that only the first one has right."""
+    unlabelled: int
+    """Those without a label, which count as lost."""
+    points: float
+    p_value: float
+    """In the worst case; among several groups adjusted for their number (Holm, 1979)."""
+    needed: tuple[int, ...] = ()
+    """The rows whose labels it waits for, in the order in which they are asked; empty where it is certified or out of reach."""
+    group: str | None = None
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether it is shown to have lost less than the points."""
+        return self.p_value <= ALPHA
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in one sentence."""
+        of = "" if self.group is None else f"{self.group}: "
+        lost = f"{self.lost:,} became wrong, {self.gained:,} right"
+        unknown = f", {self.unlabelled:,} have no label" if self.unlabelled else ""
+        told = f"p = {self.p_value:.2g}; {self.changed:,} answers changed: {lost}{unknown}"
+        if self.is_certified:
+            return f"{of}Certified: {lost_in_words(self.points, 'accuracy', self.rows)} ({told})."
+        if self.needed:
+            return (
+                f"{of}Not certified yet: on {self.rows:,} rows it may have lost {self.points:g} points or more; at most "
+                f"{len(self.needed):,} labels decide ({told})."
+            )
+        return f"{of}Not certified: on {self.rows:,} rows it may have lost {self.points:g} points or more ({told})."
+
+
+@dataclass(frozen=True)
+class Certified:
+    """The verdict on all rows, and on each group if there are groups."""
+
+    whole: Verdict
+    groups: tuple[Verdict, ...] = ()
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether every group is certified, or without groups the whole."""
+        return all(verdict.is_certified for verdict in self.groups or (self.whole,))
+
+    @property
+    def needed(self) -> list[int]:
+        """The rows whose labels are waited for, in the order in which they are asked."""
+        return list(dict.fromkeys(row for verdict in self.groups or (self.whole,) for row in verdict.needed))
+
+    @property
+    def sentence(self) -> str:
+        """The verdicts, a line each."""
+        return "\n".join(verdict.sentence for verdict in (*self.groups, *(() if self.groups else (self.whole,))))
+
+
+def certify(
+    old: Sequence[Hashable],
+    new: Sequence[Hashable],
+    labels: Sequence[Hashable] | None = None,
+    within_points: float = 1.0,
+    by: Sequence[Any] | None = None,
+) -> Certified:
+    """Test with 95 % confidence whether new answers have lost less than some points of accuracy against old ones.
+
+    The rows must not have chosen the model, and are taken for independent: leave copies out.
+
+    Args:
+        old: the answers of the model that is replaced, shape (rows,).
+        new: those of the model in its place.
+        labels: the right answers, None where unknown; only those of rows whose answers differ matter.
+        within_points: how far the accuracy may fall, in hundredths.
+        by: the group of each row, such as its language. Each group is tested, together at 5 % (Holm, 1979).
+
+    Raises:
+        ConfigError: the lists are not equally long or empty, or the points are out of range.
+    """
+    known = [None] * len(old) if labels is None else list(labels)
+    lengths = {len(old), len(new), len(known), len(old if by is None else by)}
+    if len(lengths) > 1 or not len(old):
+        raise ConfigError(f"answers, labels and groups have {sorted(lengths)} rows; give as many of each, one at least")
+    if not 0.0 < within_points <= 100.0:
+        raise ConfigError(f"within_points={within_points:g} must lie above 0 and be 100 at most")
+    order = np.random.default_rng(SEED).permutation(len(old)).tolist()
+    whole = _verdict(order, old, new, known, within_points, None)
+    if by is None:
+        return Certified(whole)
+    rows_of: dict[str, list[int]] = {}
+    for row in order:
+        rows_of.setdefault(str(by[row]), []).append(row)
+    groups = [_verdict(rows, old, new, known, within_points, name) for name, rows in sorted(rows_of.items())]
+    return Certified(whole, _together(groups))
+
+
+def _verdict(
+    rows: Sequence[int],
+    old: Sequence[Hashable],
+    new: Sequence[Hashable],
+    labels: Sequence[Hashable],
+    points: float,
+    group: str | None,
+) -> Verdict:
+    changed = [row for row in rows if old[row] != new[row]]
+    unlabelled = tuple(row for row in changed if labels[row] is None)
+    lost = sum(old[row] == labels[row] for row in changed)
+    gained = sum(new[row] == labels[row] for row in changed)
+    p_value = exact_p_value(gained, lost, len(rows), points * POINT, len(unlabelled))
+    best = exact_p_value(gained + len(unlabelled), lost, len(rows), points * POINT)
+    needed = unlabelled if best <= ALPHA and (p_value > ALPHA or group is not None) else ()
+    return Verdict(len(rows), len(changed), gained, lost, len(unlabelled), points, p_value, needed, group)
+
+
+def _together(groups: Sequence[Verdict]) -> tuple[Verdict, ...]:
+    """The groups with p-values adjusted so that all hold together (Holm, 1979)."""
+    adjusted, largest = {}, 0.0
+    for place, verdict in enumerate(sorted(groups, key=lambda one: one.p_value)):
+        largest = min(1.0, max(largest, (len(groups) - place) * verdict.p_value))
+        adjusted[verdict.group] = largest
+    found = []
+    for verdict in groups:
+        p_value = adjusted[verdict.group]
+        found.append(replace(verdict, p_value=p_value, needed=() if p_value <= ALPHA else verdict.needed))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class AnswersFile:
+    """The answers of a model, from a file."""
+
+    ids: list[str]
+    answers: list[Hashable]
+    labels: list[Hashable]
+    """None where unknown."""
+    table: Mapping[str, Sequence[Any]]
+
+
+def read_answers(path: str | Path) -> AnswersFile:
+    """Read the answers of a model: JSON Lines, CSV or Parquet with the columns ``id`` and ``answer``, and perhaps ``label``; or
+    samples that lm-eval logged, of which is taken whether they are right.
+
+    Raises:
+        DataError: the file cannot be read, or lacks a column, or has an id twice.
+    """
+    from axformer.data.reading import read_rows  # imports what reads every format
+
+    table = read_rows(str(path)).table
+    ids = [str(one) for one in _column(table, _IDS, path, "the ids of its rows")]
+    twice = len(ids) - len(set(ids))
+    if twice:
+        raise DataError(f"'{path}' has {twice:,} ids more than once; give each row one answer")
+    metric = next((name for name in _METRICS if name in table), None)
+    if metric is not None and not any(name in table for name in _ANSWERS):
+        return AnswersFile(ids, [float(one) == 1.0 for one in table[metric]], [True] * len(ids), table)
+    labels = next((table[name] for name in _LABELS if name in table), [None] * len(ids))
+    answers = _column(table, _ANSWERS, path, "the answers")
+    return AnswersFile(ids, list(map(_plain, answers)), list(map(_plain, labels)), table)
+
+
+def _column(table: Mapping[str, Sequence[Any]], names: Sequence[str], path: str | Path, what: str) -> Sequence[Any]:
+    found = next((table[name] for name in names if name in table), None)
+    if found is None:
+        raise DataError(f"'{path}' has no column with {what}: {', '.join(names)}; its columns are {', '.join(table)}")
+    return found
+
+
+def _plain(value: Any) -> Hashable:
+    """A value that compares alike in all formats: numbers as they are written in CSV too; None where nothing stands."""
+    if value is None or value == "":
+        return None
+    if isinstance(value, list):
+        return tuple(map(_plain, value))
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return str(value).strip() if not isinstance(value, dict) else str(sorted(value.items()))
+
+
+def certify_files(
+    old: str | Path, new: str | Path, labels: str | Path | None, within_points: float, by: str | None = None
+) -> tuple[Certified, AnswersFile]:
+    """The verdict on two files of answers, matched by their ids; with the first file.
+
+    Args:
+        labels: a file with ``id`` and ``label``; None for those that the files of answers have.
+        by: a column of the first file.
+
+    Raises:
+        InputError: a file cannot be read, or they do not belong together.
+    """
+    first, second = read_answers(old), read_answers(new)
+    place = {id: row for row, id in enumerate(second.ids)}
+    missing = sum(id not in place for id in first.ids)
+    if missing or len(first.ids) != len(second.ids):
+        raise DataError(
+            f"'{old}' has {len(first.ids):,} rows and '{new}' {len(second.ids):,}, and {missing:,} ids of the first are not in "
+            "the second; give the answers of both models to the same rows"
+        )
+    answers = [second.answers[place[id]] for id in first.ids]
+    right = list(first.labels) if labels is None else _labels_of(labels, first)
+    if by is not None and by not in first.table:
+        raise DataError(f"'{old}' has no column '{by}'; its columns are {', '.join(first.table)}")
+    return certify(first.answers, answers, right, within_points, None if by is None else first.table[by]), first
+
+
+def _labels_of(path: str | Path, answers: AnswersFile) -> list[Hashable]:
+    """The labels of a file for the rows of the answers, beside those that these have."""
+    from axformer.data.reading import read_rows
+
+    table = read_rows(str(path)).table
+    ids, given = (_column(table, names, path, what) for names, what in ((_IDS, "ids"), (_LABELS, "labels")))
+    found = dict(zip(map(str, ids), map(_plain, given), strict=True))
+    unknown = len(found.keys() - set(answers.ids))
+    if unknown:
+        raise DataError(f"'{path}' has {unknown:,} ids that the answers have not; give labels of these rows alone")
+    known = {one for one in answers.answers if one is not None}
+    odd = next((label for label in found.values() if label is not None and label not in known), None)
+    if odd is not None and known and not (isinstance(odd, str) and _same_kind(odd, known)):
+        raise DataError(
+            f"'{path}' has the label {odd!r}, which no model ever answers; write labels as the answers are written"
+        )
+    return [found.get(id, own) for id, own in zip(answers.ids, answers.labels, strict=True)]
+
+
+def _same_kind(label: str, known: set[Hashable]) -> bool:
+    """Whether a label is written as the answers are: a number where they are numbers, a name where they are names."""
+    return label.lstrip("-").isdecimal() == all(str(one).lstrip("-").isdecimal() for one in known)

@@ -1,0 +1,178 @@
+"""The certificate of a form whose answers are its own, as in int8: tested along the path, as the model in memory was.
+
+A form that is tested only at the model that others chose by the same rows is certified too often. So it has a sequence of its
+own: the models of the path in their order, at 5 %, up to the first that fails. A path of many steps is thinned beforehand, by
+operations alone. Inputs are answered one at a time, since int8 has one scale for all activations of a batch.
+"""
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import takewhile
+from pathlib import Path
+from typing import Any
+
+from axformer.data.batches import Samples, assemble
+from axformer.forms.make import Finished, loaded_form
+from axformer.intake.checkpoint import Checkpoint
+from axformer.intake.dataset import DataSet
+from axformer.methods.confirmation import CONFIRMING, UNLABELLED, MeasuredPath
+from axformer.methods.targets import Targets
+from axformer.model.number_format import cast
+from axformer.plan.path import Point
+from axformer.plan.plan import Plan
+from axformer.scores.answer_sheets import ConfirmingRows, PathModel, sheet_of
+from axformer.scores.certificate import certify, certify_sheet
+from axformer.scores.labelling import Labels, p_value_of
+from axformer.scores.measured import Measured, measure
+from axformer.scores.paired_tests import ALPHA
+from axformer.scores.planning import POINT
+from axformer.scores.task_tests import paired_test
+from axformer.wire.answer_sheet import AnswerSheet
+from axformer.wire.steps import Counter, OnStep, StepName, ignore
+from axformer.wire.verdicts import Certificate
+
+MOST_TESTED = 8
+"""Most models of a path whose form is tested."""
+
+
+@dataclass(frozen=True)
+class FormPath:
+    """A form along the path."""
+
+    kept: Point
+    """The model that is certified in this form; the untouched one if none is."""
+    certificate: Certificate
+    p_value: float
+    """The largest of the sequence up to the kept model, or, if none is certified, of the first."""
+    sheet: AnswerSheet | None
+    """Its answers; None without unlabelled rows."""
+
+
+@dataclass(frozen=True)
+class Tested:
+    """The rows that certify, and what they are to show."""
+
+    sets: Mapping[str, DataSet]
+    """By their names in reports: confirming, unlabelled."""
+    points: float
+    labels: Labels
+    """Those that people gave."""
+
+
+def certify_form(
+    name: str,
+    path: MeasuredPath,
+    targets: Targets,
+    checkpoint: Checkpoint,
+    model_of: Callable[[Plan], Any],
+    samples: Samples,
+    tested: Tested,
+    on_step: OnStep = ignore,
+) -> FormPath:
+    """Certify a form along a measured path.
+
+    Args:
+        targets: counts operations.
+        model_of: builds the compact model of a plan.
+        samples: real inputs, by which the form is made.
+        on_step: takes reports of how many models are tested.
+    """
+    points = thinned(path.points, targets)
+    sets = {which: replace(data, samples=one_by_one(data.samples, checkpoint)) for which, data in tested.sets.items()}
+    judge = _Judge(name, [path.untouched[which] for which in sets], sets, tested, checkpoint)
+    counter = Counter(StepName.PATH, len(points) - 1, on_step)
+    for point in points[1:]:
+        model = cast(model_of(point.plan), checkpoint.dtype)
+        with tempfile.TemporaryDirectory(prefix="axformer-form-") as scratch:
+            form = loaded_form(Finished(checkpoint, point.plan, model, samples), name, Path(scratch))
+            answers = [measure(form.model, checkpoint.task, data.samples) for data in sets.values()]
+        counter.advance(detail=f"certifying {name} of trial {point.seq}")
+        if not judge.goes_on(PathModel(point.seq, name, targets.speedup(point.plan), answers)):
+            break
+    certificate = judge.certificate()
+    kept = next(point for point in path.points if point.seq == certificate.kept)
+    return FormPath(kept, certificate, judge.p_value, judge.sheet)
+
+
+class _Judge:
+    """Tests one model after another."""
+
+    def __init__(
+        self,
+        name: str,
+        untouched: Sequence[Measured],
+        sets: Mapping[str, DataSet],
+        tested: Tested,
+        checkpoint: Checkpoint,
+    ) -> None:
+        self._name, self._untouched, self._tested, self._checkpoint = name, untouched, tested, checkpoint
+        self._rows = ConfirmingRows(sets.get(CONFIRMING), sets[UNLABELLED]) if UNLABELLED in sets else None
+        self._models: list[PathModel] = []
+        self._values: list[float] = []
+
+    @property
+    def p_value(self) -> float:
+        """The largest p-value of the models that passed, or of the first that was tested."""
+        return max(takewhile(lambda value: value <= ALPHA, self._values), default=self._values[0])
+
+    @property
+    def sheet(self) -> AnswerSheet | None:
+        """The answers of the models so far."""
+        if self._rows is None:
+            return None
+        config = self._checkpoint.model.config
+        return sheet_of(self._rows, self._untouched, self._models, config, self._tested.points)
+
+    def goes_on(self, model: PathModel) -> bool:
+        """Take the next model, and say whether one more may be certified, with further labels perhaps."""
+        self._models.append(model)
+        sheet, margin, labels = self.sheet, self._tested.points * POINT, self._tested.labels
+        if sheet is None:
+            self._values.append(self._test.p_value(model.answers[0].votes))
+            return self._values[-1] <= ALPHA
+        self._values.append(p_value_of(sheet, sheet.models[-1], labels, margin))
+        return p_value_of(sheet, sheet.models[-1], labels, margin, is_worst=False) <= ALPHA
+
+    def certificate(self) -> Certificate:
+        """The certificate of what was tested."""
+        sheet = self.sheet
+        if sheet is not None:
+            return certify_sheet(sheet, self._name, self._tested.labels)
+        models = [0, *(model.seq for model in self._models)]
+        costs = [1.0, *(1 / model.times for model in self._models)]
+        tables = [self._untouched[0].votes, *(model.answers[0].votes for model in self._models)]
+        return certify(tables, self._test, self._tested.points, models, costs)[1]
+
+    @property
+    def _test(self) -> Any:
+        return paired_test(self._untouched[0].votes, self._checkpoint.task, self._tested.points)
+
+
+def thinned(points: Sequence[Point], targets: Targets) -> list[Point]:
+    """At most :data:`MOST_TESTED` points besides the first, chosen without a look at any answer: those at which the operations
+    first fall below even steps between the first and the last."""
+    if len(points) <= MOST_TESTED + 1:
+        return list(points)
+    left = [1 / targets.speedup(point.plan) for point in points]
+    chosen = []
+    for step in range(1, MOST_TESTED + 1):
+        bound = left[0] + (left[-1] - left[0]) * step / MOST_TESTED
+        chosen.append(next((index for index, share in enumerate(left) if share <= bound), len(points) - 1))
+    return [points[0], *(points[index] for index in dict.fromkeys(chosen))]
+
+
+def one_by_one(samples: Samples, checkpoint: Checkpoint) -> Samples:
+    """The same data in batches of one model row."""
+    rows, device = range(len(samples.sample_of_row)), str(checkpoint.model.device)
+    return replace(
+        samples, batches=tuple(assemble(samples.encoded, [row], checkpoint.tokenizer, device) for row in rows)
+    )
+
+
+def together(one: AnswerSheet, other: AnswerSheet) -> AnswerSheet:
+    """The answers of further models on the same rows beside those of a sheet."""
+    changed = {row.place: row for sheet in (other, one) for row in sheet.changed}
+    return one.model_copy(
+        update={"changed": [changed[place] for place in sorted(changed)], "models": [*one.models, *other.models]}
+    )

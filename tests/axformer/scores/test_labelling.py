@@ -1,0 +1,219 @@
+"""A certificate with few labels never says what the full test would not, whatever is labelled, in any order."""
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from axformer.errors import DataError
+from axformer.scores.certificate import certify_sheet
+from axformer.scores.labelling import (
+    label_of,
+    most_labels,
+    needed,
+    p_value_of,
+    standing_of,
+    tally,
+)
+from axformer.scores.paired_tests import ALPHA, betting_p_value, exact_p_value
+from axformer.scores.planning import fewest_rows, most_changed
+from axformer.wire.answer_sheet import AnswerSheet, ChangedRow, PathAnswers
+
+CLASSES = ["bad", "fair", "good"]
+
+
+def sheet_of(
+    rows: int, before: list[int], models: list[list[int]], points: float, form: str = "compact"
+) -> AnswerSheet:
+    """A sheet of a path's answers to the first rows; the others did not change."""
+    changed = [place for place in range(len(before)) if any(model[place] != before[place] for model in models)]
+    return AnswerSheet(
+        task="classification",
+        metric="accuracy",
+        test="exact",
+        classes=CLASSES,
+        points=points,
+        rows=rows,
+        unlabelled=rows,
+        changed=[
+            ChangedRow(id=f"row{place}", place=place, inputs={"text": "x"}, before=before[place]) for place in changed
+        ],
+        models=[
+            PathAnswers(
+                seq=number,
+                form=form,
+                times=1.0 + number,
+                answers={place: model[place] for place in changed if model[place] != before[place]},
+            )
+            for number, model in enumerate(models, 1)
+        ],
+    )
+
+
+@st.composite
+def paths(draw: st.DrawFn) -> tuple[AnswerSheet, dict[str, int]]:
+    """A path of three models on 20 to 5,000 rows, and the truth about every changed row."""
+    rows = draw(st.sampled_from([20, 60, 150, 400, 1000, 5000]))
+    count = draw(st.integers(0, min(rows, 40)))
+    rng = np.random.default_rng(draw(st.integers(0, 10_000)))
+    before = rng.integers(3, size=count).tolist()
+    models, last = [], list(before)
+    for _ in range(3):
+        last = [int(rng.integers(3)) if rng.random() < 0.3 else answer for answer in last]
+        models.append(last)
+    sheet = sheet_of(rows, before, models, draw(st.sampled_from([0.5, 1.0, 2.0, 5.0, 20.0])))
+    lean = draw(st.sampled_from([0.0, 0.5, 0.9]))
+    truth = {
+        row.id: row.before if rng.random() < lean else int(rng.integers(3))
+        for row in sheet.changed
+        if not isinstance(row.before, list)
+    }
+    return sheet, truth
+
+
+@given(paths(), st.integers(0, 1000))
+@settings(deadline=None, max_examples=60)
+def test_labels_in_any_order_only_ever_lower_the_p_value_down_to_that_of_the_full_test(
+    path: tuple[AnswerSheet, dict[str, int]], seed: int
+) -> None:
+    sheet, truth = path
+    ids = list(truth)
+    random.Random(seed).shuffle(ids)
+    known: dict[str, int] = {}
+    margin = sheet.points / 100
+    last = {model.seq: (1.0, 0) for model in sheet.models}
+    for id in [None, *ids]:
+        if id is not None:
+            known[id] = truth[id]
+        for model in sheet.models:
+            worst = p_value_of(sheet, model, known, margin)
+            assert worst <= last[model.seq][0] + 1e-12
+            last[model.seq] = worst, 0
+        passed = standing_of(sheet, "compact", known).passed
+        assert passed <= standing_of(sheet, "compact", truth).passed
+    for model in sheet.models:
+        full = tally(sheet, model, truth)
+        assert full.unlabelled == 0
+        assert last[model.seq][0] == exact_p_value(full.gained, full.lost, sheet.rows, margin)
+
+
+@given(paths())
+@settings(deadline=None, max_examples=60)
+def test_asking_as_told_ends_where_all_labels_end_with_no_label_too_many(
+    path: tuple[AnswerSheet, dict[str, int]],
+) -> None:
+    sheet, truth = path
+    known: dict[str, int] = {}
+    most = most_labels(sheet, "compact", known)
+    while rows := needed(sheet, known):
+        known[rows[0].id] = truth[rows[0].id]
+    assert standing_of(sheet, "compact", known).passed == standing_of(sheet, "compact", truth).passed
+    assert len(known) <= (most[-1][1] if most else 0)
+    certificate = certify_sheet(sheet, "compact", known)
+    assert (certificate.p_value is None) == (certificate.kept == 0)
+    assert certificate.unlabelled == sheet.rows - len(known)
+
+
+@given(
+    st.integers(1, 5000),
+    st.integers(0, 30),
+    st.integers(0, 30),
+    st.integers(0, 30),
+    st.sampled_from([0.005, 0.01, 0.02, 0.1]),
+)
+@settings(deadline=None, max_examples=80)
+def test_no_completion_of_missing_labels_has_a_larger_p_value(
+    rows: int, gained: int, lost: int, missing: int, margin: float
+) -> None:
+    rows += gained + lost + missing
+    worst = exact_p_value(gained, lost, rows, margin, missing)
+    rng = np.random.default_rng(rows)
+    for _ in range(5):
+        more = int(rng.integers(missing + 1))
+        less = int(rng.integers(missing - more + 1))
+        assert exact_p_value(gained + more, lost + less, rows, margin) <= worst + 1e-4  # steps of the grid
+
+
+@pytest.mark.parametrize(("rows", "margin"), [(150, 0.02), (400, 0.02), (1000, 0.01)])
+def test_without_labels_it_is_a_bound_on_changed_answers(rows: int, margin: float) -> None:
+    most = most_changed(rows, margin)
+    assert (most >= 0) == (rows >= (fewest_rows(margin) or rows + 1))
+    if most >= 0:
+        # At this many changed answers a share of the margin is unlikely, and one more is not refused needlessly.
+        assert binom.cdf(most, rows, margin) <= ALPHA
+        assert binom.cdf(most + 2, rows, margin) > ALPHA
+    before = [0] * (most + 2)
+    for changed in range(most + 2):
+        answers = [1] * changed + [0] * (most + 2 - changed)
+        certified = standing_of(sheet_of(rows, before, [answers], 100 * margin), "compact", {}).passed == 1
+        assert certified == (changed <= most)
+
+
+@pytest.mark.parametrize(("rows", "gain"), [(60, 0.0), (60, 0.05), (150, 0.02)])
+def test_at_the_margin_one_data_set_of_twenty_is_certified_whatever_is_labelled_when(rows: int, gain: float) -> None:
+    margin, rng, false = 0.05, np.random.default_rng(1), 0
+    draws = 1500
+    for _ in range(draws):
+        kinds = rng.choice(3, size=rows, p=[1 - 2 * gain - margin, gain + margin, gain])
+        lost, gained = int((kinds == 1).sum()), int((kinds == 2).sum())
+        before, after = [0] * (lost + gained), [1] * (lost + gained)
+        sheet = sheet_of(rows, before, [after], 100 * margin)
+        truth = {f"row{place}": 0 if place < lost else 1 for place in range(lost + gained)}
+        known: dict[str, int] = {}
+        while asked := needed(sheet, known):
+            known[asked[0].id] = truth[asked[0].id]
+        false += standing_of(sheet, "compact", known).passed
+    assert false <= binom.ppf(0.9999, draws, ALPHA)
+
+
+@given(st.integers(0, 10_000), st.integers(30, 300))
+@settings(deadline=None, max_examples=30)
+def test_tags_are_labelled_in_any_order_too(seed: int, rows: int) -> None:
+    rng = np.random.default_rng(seed)
+    before = [rng.integers(3, size=6).tolist() for _ in range(12)]
+    after = [[int(rng.integers(3)) if rng.random() < 0.3 else tag for tag in tags] for tags in before]
+    truth = {f"row{place}": rng.integers(3, size=6).tolist() for place in range(12)}
+    sheet = AnswerSheet(
+        task="token_classification",
+        metric="accuracy (mean over sentences)",
+        test="betting",
+        classes=CLASSES,
+        points=20.0,
+        rows=rows,
+        unlabelled=rows,
+        changed=[
+            ChangedRow(id=f"row{n}", place=n, inputs={"tokens": ["a"] * 6}, before=tags)
+            for n, tags in enumerate(before)
+        ],
+        models=[
+            PathAnswers(
+                seq=1, form="compact", times=2.0, answers={n: tags for n, tags in enumerate(after) if tags != before[n]}
+            )
+        ],
+    )
+    known: dict[str, list[int]] = {}
+    last = p_value_of(sheet, sheet.models[0], known, 0.2)
+    for id in rng.permutation(list(truth)).tolist():
+        known[id] = truth[id]
+        now = p_value_of(sheet, sheet.models[0], known, 0.2)
+        assert now <= last + 1e-12
+        last = now
+    fall = np.zeros(rows)
+    most = np.zeros(rows)
+    for n, tags in enumerate(before):
+        right, expected = np.array(tags), np.array(truth[f"row{n}"])
+        fall[n] = np.mean(right == expected) - np.mean(np.array(after[n]) == expected)
+        most[n] = np.mean(right != np.array(after[n]))
+    assert last == pytest.approx(betting_p_value(fall, 0.2, most), rel=1e-9)
+
+
+def test_labels_are_read_by_name_or_by_index_and_others_are_refused() -> None:
+    sheet = sheet_of(100, [0, 1], [[1, 2]], 5.0)
+    row = sheet.changed[0]
+    assert [label_of(sheet, row, value) for value in ("good", " fair ", 0, "2")] == [2, 1, 0, 2]
+    for value in ("great", 3, -1, "", 1.5):
+        with pytest.raises(DataError, match="the labels are bad, fair, good"):
+            label_of(sheet, row, value)
