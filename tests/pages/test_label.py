@@ -220,4 +220,4 @@ def test_forms_that_are_certified_alike_are_told_once_and_others_by_their_names(
 
 
 def read_of(sheet):
-    return Labelling(Job(), sheet, []).read([])
+    return Labelling(Job(), sheet, []).read
