@@ -201,6 +201,8 @@ def _column(table: Mapping[str, Sequence[Any]], names: Sequence[str], path: str 
 
 def _plain(value: Any) -> Hashable:
     """A value that compares alike in all formats: numbers as they are written in CSV too; None where nothing stands."""
+    if type(value) is int:
+        return str(value)
     if value is None or value == "":
         return None
     if isinstance(value, list):

@@ -1,6 +1,6 @@
-"""Opens the inputs of a pass: loads a checkpoint and its data, checks that they fit together, and writes notes for the user."""
+"""Opens the inputs of a pass: loads a checkpoint and its data, and checks that they fit together."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -11,11 +11,10 @@ from axformer.data.columns import ANSWERS, Columns, DataSource
 from axformer.data.encoding import Encoded
 from axformer.data.reading import read_rows
 from axformer.data.rows import Rows
-from axformer.devices import gain_in_rate, low_precision
+from axformer.devices import low_precision
 from axformer.errors import ConfigError, DataError
 from axformer.intake.checkpoint import Checkpoint, load_checkpoint
 from axformer.intake.dataset import (
-    SHARE,
     DataSet,
     encode_like,
     prepare,
@@ -24,30 +23,26 @@ from axformer.intake.dataset import (
     prepare_like,
 )
 from axformer.intake.likeness import figures_of, unlike
-from axformer.intake.parts import FEW_INPUTS, split_off
+from axformer.intake.parts import split_off
 from axformer.new_head import Headed, loaded_again, train_head
+from axformer.notes import UNLABELLED_ROWS, confirming_rows
 from axformer.repair.freezing import check_freezes
-from axformer.repair.refit import can_refit
 from axformer.repair.teacher import for_teacher
 from axformer.repair.training import Training, check_trainable
 from axformer.scores.own_answers import check_can_answer, split, with_own_answers, without_those_of
-from axformer.scores.planning import POINT, USUAL_POINTS, USUAL_RATE, free_of_labels_told, smallest_margin
-from axformer.scores.task_tests import takes_unlabelled, too_few_rows
+from axformer.scores.planning import POINT, USUAL_RATE, smallest_margin
+from axformer.scores.task_tests import takes_unlabelled
 from axformer.surroundings import Surroundings
 from axformer.tasks.causal_lm import CausalLanguageModelling
 from axformer.tasks.masked_lm import MaskedLanguageModelling
 from axformer.wire.finetuning import FinetuneSettings
 from axformer.wire.heads import NewHead
 from axformer.wire.references import DataRef, shown_name
-from axformer.wire.report import ENOUGH_TOKENS
 from axformer.wire.run import WITHOUT_LABELS, SettledRun
 
 _UNLABELLED = (
     "or train without labels, by the untouched model's answers alone: finetune teacher=true and teacher_weight=1"
 )
-CALIBRATION = "calibration"
-"""The name of separate calibration data."""
-UNLABELLED_ROWS = "unlabelled data"
 
 
 @dataclass(frozen=True)
@@ -222,7 +217,7 @@ def by_rows(
     config: RunConfig, confirming: DataSet | None, unlabelled: DataSet | None = None
 ) -> tuple[RunConfig, list[str]]:
     """The knobs with the points that the confirming rows are likely to certify, where they are to decide that, and a note."""
-    rows = _confirming_rows(confirming, unlabelled)
+    rows = confirming_rows(confirming, unlabelled)
     if config.within_points != BY_ROWS or not rows:
         return config, []
     points = round(smallest_margin(rows, USUAL_RATE, USUAL_RATE) / POINT, 1)
@@ -231,11 +226,6 @@ def by_rows(
         "certify fewer"
     )
     return config.model_copy(update={"within_points": points}), [note]
-
-
-def _confirming_rows(*sets: DataSet | None) -> int:
-    """How many rows confirm; copies of an input are counted once."""
-    return sum(int(data.samples.voters.sum()) for data in sets if data is not None)
 
 
 def check_fits(config: RunConfig, checkpoint: Checkpoint, repair: Training | None) -> None:
@@ -253,142 +243,3 @@ def check_fits(config: RunConfig, checkpoint: Checkpoint, repair: Training | Non
             f"knob within_points={config.within_points}: a language model's metric is its perplexity, which has no points; "
             f"{config.about.instead_of_points}"
         )
-
-
-def notes_on(
-    checkpoint: Checkpoint,
-    sets: Mapping[str, DataSet | None],
-    confirming: DataSet | None,
-    config: RunConfig,
-    fitted: DataSet,
-    repair: Training | None,
-    unlabelled: DataSet | None = None,
-) -> list[str]:
-    """Notes for the user before the pass, on the input or on this machine.
-
-    Args:
-        sets: data by its name in notes, including ``validation``, which ``calibration`` should resemble.
-        confirming: the confirming part of the validation data.
-        fitted: what weights are fitted to, if the knobs ask for a fit.
-        repair: what follows the pass.
-        unlabelled: the unlabelled rows that confirm.
-    """
-    given = {name: data for name, data in sets.items() if data is not None}
-    encoded = {name: data.samples.encoded for name, data in given.items()}
-    if repair is not None:
-        encoded["train"] = repair.encoded
-    return [
-        *checkpoint.notes,
-        *_on_inputs(given["validation"], confirming),
-        *_on_data(encoded, config),
-        *_on_calibration(checkpoint, given),
-        *(_on_fit(checkpoint, fitted) if config.needs.fitting else []),
-        *_on_padding(checkpoint, encoded.values()),
-        *(
-            _on_points(checkpoint, confirming, config)
-            if unlabelled is None
-            else [_on_labels(_confirming_rows(confirming, unlabelled), _confirming_rows(unlabelled), config)]
-        ),
-        *_on_training(checkpoint, repair),
-    ]
-
-
-def _on_inputs(validation: DataSet, confirming: DataSet | None) -> Iterator[str]:
-    """Notes if inputs repeat, and if few different ones decide."""
-    rows, inputs = len(validation.samples), int(validation.samples.voters.sum())
-    if rows - inputs > SHARE * rows:
-        yield (
-            f"validation data: its {rows:,} rows hold {inputs:,} different inputs; the copies of one stay together wherever "
-            "rows are split, and it counts once where rows are counted"
-        )
-    deciding = inputs - (0 if confirming is None else int(confirming.samples.voters.sum()))
-    if deciding < FEW_INPUTS:
-        yield (
-            f"validation data: only {deciding} different inputs decide, on which a part may look useless by chance; give "
-            f"{FEW_INPUTS} or more, better some hundreds"
-        )
-
-
-def _on_data(sets: Mapping[str, Encoded], config: RunConfig) -> Iterator[str]:
-    for name, data in sets.items():
-        if data.cut:
-            yield (
-                f"{name} data: {data.cut} of {data.samples} rows are longer than max_length={config.max_length} and "
-                "lose their end"
-            )
-    for name, data in sets.items():
-        for note in data.notes:
-            yield f"{name} data: {note}"
-
-
-def _on_calibration(checkpoint: Checkpoint, sets: Mapping[str, DataSet]) -> Iterator[str]:
-    """Notes if the calibration data seems to differ from the validation data in language or format."""
-    if CALIBRATION not in sets:
-        return
-    calibration, validation = sets[CALIBRATION], sets["validation"]
-    note = unlike(figures_of(calibration, checkpoint.tokenizer), figures_of(validation, checkpoint.tokenizer))
-    if note is not None:
-        yield f"{CALIBRATION} data: {note}"
-    if calibration.rows.has("text") and calibration.rows.has("text_pair") and not validation.rows.has("text_pair"):
-        yield f"{CALIBRATION} data: its rows are pairs, for it has a column of second texts, which the validation data has not"
-
-
-def _on_fit(checkpoint: Checkpoint, fitted: DataSet) -> Iterator[str]:
-    """Notes if weights cannot be fitted, or not to much."""
-    if not can_refit(checkpoint.model, checkpoint.architecture):
-        yield (
-            f"the layers of models of type '{checkpoint.architecture.model_type}' share their weights, which cannot be fitted "
-            "to one layer, so they stay as they are"
-        )
-        return
-    tokens = sum(int(batch.inputs["attention_mask"].sum()) for batch in fitted.samples.batches)
-    neurons = checkpoint.dimensions.intermediate_size
-    if tokens < ENOUGH_TOKENS * neurons:
-        yield (
-            f"weights are fitted to {tokens:,} tokens, {tokens / neurons:.2g} for each of a block's {neurons:,} neurons; fewer "
-            f"than {ENOUGH_TOKENS} are few, and where they do not suffice only the bias is fitted: give more rows, without "
-            "labels, with --calibrate"
-        )
-
-
-def _on_padding(checkpoint: Checkpoint, sets: Iterable[Encoded]) -> Iterator[str]:
-    apart = checkpoint.padding.apart
-    lengths = [length for data in sets for length in data.lengths]
-    longer = sum(length > apart for length in lengths) if apart else 0
-    if 0 < longer < len(lengths):
-        yield (
-            f"{longer:,} rows have more than {apart} tokens, from where the model's rope type longrope counts positions of a "
-            "whole batch otherwise: they are measured in batches of their own; serve short and long texts apart too"
-        )
-    if checkpoint.padding.alone and not checkpoint.architecture.causal:
-        yield "the model's head reads padding too, so its rows go through it one at a time; serve it one text at a time"
-    elif checkpoint.padding.alone:
-        yield (
-            "the model names no pad token, so its rows go through it one at a time, as transformers has it; a pass takes less "
-            "time with pad_token_id in config.json, a token that ends no text"
-        )
-
-
-def _on_points(checkpoint: Checkpoint, confirming: DataSet | None, config: RunConfig) -> Iterator[str]:
-    if config.within_points is not None and confirming is not None:
-        rows, share = int(confirming.samples.voters.sum()), config.confirm
-        note = too_few_rows(checkpoint.task.name, rows, float(config.within_points), share)
-        if note is not None:
-            yield note
-
-
-def _on_labels(rows: int, unlabelled: int, config: RunConfig) -> str:
-    """What so many rows certify without a label."""
-    points = USUAL_POINTS if config.within_points is None else float(config.within_points)
-    told, can_certify = free_of_labels_told(rows, points)
-    return f"{rows:,} rows confirm, {unlabelled:,} of them without labels: {told}" if can_certify else told
-
-
-def _on_training(checkpoint: Checkpoint, repair: Training | None) -> Iterator[str]:
-    if repair is not None and repair.settings.bf16:
-        gain = gain_in_rate(checkpoint.model.device)
-        if gain < 1:
-            yield (
-                f"matrices are multiplied {gain:.2g} times as fast in bfloat16 as in float32 here, so the training takes "
-                "longer with bf16=true; leave bf16 out"
-            )

@@ -28,7 +28,7 @@ from axformer.repair.training import Repaired
 from axformer.reporting.advice import with_advice
 from axformer.reporting.card import PICTURE, write_card
 from axformer.reporting.card_forms import loading_of
-from axformer.reporting.form_path import FormPath, Tested, certify_form, together
+from axformer.reporting.form_path import FormPaths, Tested, certify_form, together
 from axformer.reporting.form_reports import summary
 from axformer.reporting.measure import doubted, make_report, measure_both
 from axformer.reporting.page import PAGE, report_page
@@ -136,12 +136,10 @@ def publish(
         is_trained = made.repaired is not None
         finished = Finished(checkpoint, plan, made.model, validation.samples, made.fits, is_trained)
         along = _along_path(decided, made, names, validation, others)
-        forms_made = make_forms(finished, names - _elsewhere(along, decided), draft, {COMPACT: python}, steps)
+        forms_made = make_forms(finished, names - along.elsewhere, draft, {COMPACT: python}, steps)
         forms_made += _of_other_plans(along, decided, made, validation, draft)
         is_whole = plan == Plan.full(checkpoint.dimensions) and not is_trained
-        before = (
-            [] if is_whole and not _elsewhere(along, decided) else make_before(checkpoint, names, validation.samples)
-        )
+        before = [] if is_whole and not along.elsewhere else make_before(checkpoint, names, validation.samples)
         written = Written(forms_made, before)
         if made.fits is not None:
             write_refit(made.fits, draft)
@@ -161,19 +159,17 @@ def publish(
             "notes": list(decided.notes),
             "head": _handed_out(decided.headed, draft),
         }
-        report = with_advice(_with_certificates(report.model_copy(update=around), along, _elsewhere(along, decided)))
+        report = with_advice(along.in_report(report.model_copy(update=around)))
         texts = {**texts_of(decided, report, is_fitted=made.fits is not None), **made.files}
         write_texts(draft, texts | answers_of(decided.decisions.sheet, along, decided.labels, report))
     return report
 
 
-def answers_of(
-    sheet: AnswerSheet | None, along: Mapping[str, FormPath], labels: Labels, report: Report
-) -> dict[str, str]:
+def answers_of(sheet: AnswerSheet | None, along: FormPaths, labels: Labels, report: Report) -> dict[str, str]:
     """The files that a certificate with few labels follows from; none without unlabelled rows."""
     if sheet is None:
         return {}
-    for path in along.values():
+    for path in along.paths.values():
         if path.sheet is not None:
             sheet = together(sheet, path.sheet)
     assert report.judged is not None, "every new report has it"
@@ -183,71 +179,41 @@ def answers_of(
 
 def _along_path(
     decided: Decided, made: Made, names: Collection[str], validation: DataSet, others: Mapping[str, DataSet | None]
-) -> dict[str, FormPath]:
+) -> FormPaths:
     """The forms with answers of their own, certified along the path; none where nothing was to be certified or asked for."""
-    measured, points = decided.decisions.measured, decided.allowed
-    if measured is None or made.model_of is None or ONNX_INT8 not in names or len(measured.points) < 2:
-        return {}
-    if measured.certificate is None and measured.sheet is None:
-        return {}
-    doubted = set(decided.doubts)
+    measured, plan, targets = decided.decisions.measured, decided.decisions.plan, decided.decisions.targets
+    is_trained_after = made.repaired is not None and not made.repaired.is_measured
     sets = {
         name: data
         for name in (CONFIRMING, UNLABELLED)
-        if name not in doubted and (data := others.get(name)) is not None
+        if name not in decided.doubts and (data := others.get(name)) is not None
     }
-    if not sets:
-        return {}
+    if measured is None or made.model_of is None or ONNX_INT8 not in names or is_trained_after or not sets:
+        return FormPaths({}, plan)
+    if len(measured.points) < 2 or (measured.certificate is None and measured.sheet is None):
+        return FormPaths({}, plan)
     at_most = None if decided.run is None else decided.run.at_most
-    tested = Tested(sets, at_most or points or USUAL_POINTS, decided.labels)
+    tested = Tested(sets, at_most or decided.allowed or USUAL_POINTS, decided.labels)
     try:
-        return {
-            ONNX_INT8: certify_form(
-                *(ONNX_INT8, measured, decided.decisions.targets, decided.checkpoint, made.model_of),
-                *(validation.samples, tested),
-            )
-        }
+        found = certify_form(
+            *(ONNX_INT8, measured, targets, decided.checkpoint, made.model_of, validation.samples, tested)
+        )
     except FormError:
-        return {}  # this model has no such form, as the form itself says
-
-
-def _elsewhere(along: Mapping[str, FormPath], decided: Decided) -> set[str]:
-    """The forms that are of another model of the path than the result."""
-    plan = decided.decisions.plan
-    return {name for name, path in along.items() if path.kept.seq and path.kept.plan != plan}
+        return FormPaths({}, plan)  # this model has no such form, as the form itself says
+    return FormPaths({ONNX_INT8: found}, plan)
 
 
 def _of_other_plans(
-    along: Mapping[str, FormPath], decided: Decided, made: Made, validation: DataSet, draft: Path
+    along: FormPaths, decided: Decided, made: Made, validation: DataSet, draft: Path
 ) -> list[Form | NotMade]:
+    """The forms that hold another model of the path than the result."""
     checkpoint, forms = decided.checkpoint, []
-    for name in _elsewhere(along, decided):
+    for name in along.elsewhere:
         assert made.model_of is not None, "forms were certified by it"
-        plan = along[name].kept.plan
+        plan = along.paths[name].kept.plan
         model = cast(made.model_of(plan), checkpoint.dtype)
         forms += make_forms(Finished(checkpoint, plan, model, validation.samples), {name}, draft)
     return forms
-
-
-def _with_certificates(report: Report, along: Mapping[str, FormPath], elsewhere: Collection[str]) -> Report:
-    """The report with what was certified of each form along the path.
-
-    Args:
-        elsewhere: the forms that are of another model than the result.
-    """
-    forms = [
-        form.model_copy(
-            update={
-                "certificate": path.certificate,
-                "p_value": path.p_value,
-                "seq": path.kept.seq if form.name in elsewhere else None,
-            }
-        )
-        if (path := along.get(form.name)) is not None and form.made
-        else form
-        for form in report.forms
-    ]
-    return report.model_copy(update={"forms": forms})
 
 
 def _handed_out(headed: Headed | None, draft: Path) -> HeadTraining | None:

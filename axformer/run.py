@@ -24,15 +24,8 @@ from axformer.methods.decisions import Decisions
 from axformer.methods.targets import SpeedEstimate
 from axformer.model.number_format import cast
 from axformer.new_head import Headed
-from axformer.opening import (
-    CALIBRATION,
-    Inputs,
-    by_rows,
-    check_fits,
-    notes_on,
-    open_inputs,
-    with_trained_head,
-)
+from axformer.notes import CALIBRATION, notes_on
+from axformer.opening import Inputs, by_rows, check_fits, open_inputs, with_trained_head
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial
 from axformer.publishing import Decided, Made, publish

@@ -14,7 +14,8 @@ import axformer
 import axformer.auto  # lets transformers load the compact model
 from axformer.drawing.forms import FormMark, FormSeries, forms_chart
 from axformer.errors import AxFormerError
-from axformer.reporting.deploy_table import Deployable, Deployables, deployables
+from axformer.reporting.deploy_table import deployables
+from axformer.reporting.deployable import Deployable, Deployables
 from benchmarks.rows import Row
 from benchmarks.tasks.registry import task_named
 

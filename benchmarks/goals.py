@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from axformer.reporting.deploy_table import TITLES, Deployables, deployables
+from axformer.reporting.deploy_table import deployables
+from axformer.reporting.deployable import TITLES, Deployables
 from axformer.reporting.table import Table
 
 RESULTS = Path(__file__).parent / "results" / "goals"

@@ -13,7 +13,8 @@ from api.services import artifacts, labelling, queue
 from api.services.paths import points_of
 from api.views.jobs import job_read
 from axformer.forms.kinds import KINDS
-from axformer.reporting.deploy_table import TITLES, deployables
+from axformer.reporting.deploy_table import deployables
+from axformer.reporting.deployable import TITLES
 from axformer.scores.path_costs import PathModel, told_beyond
 from axformer.wire.labelling import FormStandingRead, LabellingRead
 from store.repositories.events import events_after

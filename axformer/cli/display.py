@@ -18,6 +18,7 @@ from axformer.methods.progress import Progress, meter_of
 from axformer.plan.elements import Dimensions, label_of
 from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.reporting.card_tables import share, without_removal
+from axformer.reporting.deployable import UNLABELLED
 from axformer.surroundings import Surroundings
 from axformer.wire.report import ENOUGH_TOKENS, Refitted
 from axformer.wire.steps import Step, StepName
@@ -204,8 +205,15 @@ def before_and_after(report: Mapping[str, Any]) -> Table:
     for name in ("", "before", "after", "change"):
         table.add_column(name, justify="left" if not name else "right")
     is_own = ((report.get("data") or {}).get("validation") or {}).get("labels_as") == OWN_ANSWERS
-    first = "answers as before," if is_own else "validation"
-    for data, name in (("validation", first), ("confirming", "confirming"), ("test", "held-out")):
+    sets = {
+        "validation": "validation",
+        "confirming": "confirming",
+        UNLABELLED: "answers as before,",
+        "test": "held-out",
+    }
+    for data, name in sets.items():
+        if is_own and data == "validation":
+            continue  # the unlabelled rows say the same, and better
         for key, before in (base.get(data) or {}).items():
             after = pruned[data][key]
             table.add_row(f"{name} {key.replace('_', ' ')}", f"{before:.4f}", f"{after:.4f}", f"{after - before:+.4f}")

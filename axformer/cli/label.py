@@ -20,13 +20,15 @@ from axformer.cli.libraries import ready
 from axformer.cli.options import DeviceOption, beside, state_of
 from axformer.errors import DataError
 from axformer.labels import LABELS, given_labels, named, read_labels, read_sheet, record_of, write_labels
-from axformer.reporting.deploy_table import TITLES
+from axformer.reporting.deployable import TITLES
 from axformer.scores.certificate import certify_sheet
 from axformer.scores.labelling import Labels, forms_of, label_of, most_labels, needed, standing_of
-from axformer.wire.answer_sheet import Answer, AnswerSheet, ChangedRow
+from axformer.wire.answer_sheet import SHEET, Answer, AnswerSheet, ChangedRow
 from axformer.wire.verdicts import Certificate
 
 SKIP, UNDO, QUIT, TYPE = "s", "u", "q", "t"
+_STEPS = 3
+"""Most further models that are told of."""
 _KEYS = digits[1:] + "".join(letter for letter in ascii_lowercase if letter not in (SKIP, UNDO, QUIT, TYPE))
 """The keys of classes, the candidates first."""
 
@@ -180,18 +182,28 @@ def _line(console: Console, prompt: str) -> str:
 
 
 def progress(sheet: AnswerSheet, labels: Labels) -> str:
-    """How far each form is, and how many labels its next steps take at most."""
+    """How far each form is certified, and how many labels decide about its next models at most."""
     told = []
     for form in forms_of(sheet):
         standing = standing_of(sheet, form, labels)
-        now = "nothing yet" if standing.kept is None else f"{standing.kept.times:.2f} times fewer operations"
+        now = "nothing" if standing.kept is None else f"{standing.kept.times:.2f} times fewer operations"
         steps = [
-            f"{model.times:.2f} by at most {count:,} labels"
-            for model, count in most_labels(sheet, standing, labels)[:3]
+            f"{model.times:.2f} with at most {count:,} labels" for model, count in most_labels(sheet, standing, labels)
         ]
-        further = "the next is out of reach" if standing.is_futile else ", ".join(steps) or "every model"
-        told.append(f"{TITLES.get(form, form)}: certified {now}; {further}")
-    return "; ".join(told)
+        further = (
+            "the next model is out of reach" if standing.is_futile else ", ".join(steps[:_STEPS]) or "no model is left"
+        )
+        told.append(f"{TITLES.get(form, form)}: {now} is certified within {sheet.points:g} points; {further}.")
+    return "\n".join(told)
+
+
+def show_labelling(console: Console, result: Path) -> None:
+    """Print how many labels would certify more, where a result has rows without labels."""
+    if (result / SHEET).exists():
+        sheet = read_sheet(result)
+        console.print(progress(sheet, {}), soft_wrap=True)
+        if needed(sheet, {}):
+            console.print(f"Labels of changed answers certify more: axformer label {result}", soft_wrap=True)
 
 
 def certified_again(

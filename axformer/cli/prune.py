@@ -87,23 +87,27 @@ def _carry_out(console: Console, settled: SettledRun, output: Path, device: str)
 
 def _answer(console: Console, report: dict[str, Any], output: Path) -> None:
     from axformer.cli.deploying import show_certificate, show_target
+    from axformer.cli.label import show_labelling
     from axformer.reporting.deploy_table import deployables
 
     found = deployables(report)
     show_target(console, report)
     show_certificate(console, report)
+    show_labelling(console, output)
     console.print(*[] if found is None else [found.sentence], f"In {output}/", sep="\n", soft_wrap=True)
 
 
 def _tell(console: Console, report: dict[str, Any], output: Path) -> None:
     from axformer.cli.deploying import show_beyond, show_certificate, show_deployables, show_loading, show_target
     from axformer.cli.display import closing_table, finding_line, fit_line
+    from axformer.cli.label import show_labelling
 
     show_target(console, report)
     show_deployables(console, report)
     show_beyond(console, report, str(output))
     console.print(closing_table(report))
     show_certificate(console, report)
+    show_labelling(console, output)
     console.print(finding_line(report["finding"]), soft_wrap=True)
     if report["refit"] is not None:
         console.print(fit_line(report["refit"]), soft_wrap=True)

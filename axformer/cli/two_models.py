@@ -3,7 +3,7 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 from rich.console import Console
@@ -112,40 +112,44 @@ def certify(
 ) -> None:
     """Test with 95 % confidence whether a model has lost less than some points of accuracy; exit code 1 if not."""
     console = Console(highlight=False, markup=False, stderr=as_json)
+    points = 1.0 if within_points is None else within_points
     with failing():
-        given = models or []
-        if answers is not None:
-            if given:
-                raise ConfigError("--answers takes the place of models; give either")
-            found = _of_answers(answers, labels, 1.0 if within_points is None else within_points, by, needed)
-            verdict, fields = found.sentence, _fields_of(found)
-            is_certified = found.is_certified
-        elif len(given) == 1:
-            from axformer.cli.label import certified_again
+        match models or [], answers, data:
+            case [], (_, _), None:
+                found = _of_answers(answers, labels, points, by, needed)
+                told = _Told(found.sentence, found.is_certified, _fields_of(found))
+            case [result], None, None:
+                from axformer.cli.label import certified_again
 
-            told = certified_again(console, Path(given[0]), labels, within_points, output, device)
-            verdict, fields, is_certified = told.sentence, told.model_dump(mode="json"), told.p_value is not None
-        elif len(given) == 2 and data is not None:
-            source, computing = DataSource(data, columns_of(columns)), ready(device)
-            from axformer.two_models import certify_pair
+                again = certified_again(console, Path(result), labels, within_points, output, device)
+                told = _Told(again.sentence, again.p_value is not None, again.model_dump(mode="json"))
+            case [before, after], None, str():
+                source, computing = DataSource(data, columns_of(columns)), ready(device)
+                from axformer.two_models import certify_pair
 
-            with console.status("Asking both models"):
-                pair = certify_pair(
-                    *(given[0], given[1], source), 1.0 if within_points is None else within_points, rows, computing
-                )
-            verdict, is_certified = pair.sentence, pair.is_certified
-            fields = {**asdict(pair), "is_certified": is_certified, "sentence": verdict}
-        else:
-            raise ConfigError("give the directory of a result, two models with --data, or --answers OLD NEW")
+                with console.status("Asking both models"):
+                    pair = certify_pair(before, after, source, points, rows, computing)
+                fields = {**asdict(pair), "is_certified": pair.is_certified, "sentence": pair.sentence}
+                told = _Told(pair.sentence, pair.is_certified, fields)
+            case _:
+                raise ConfigError("give the directory of a result, two models with --data, or --answers OLD NEW")
+        if summary is not None:
+            with summary.open("a", encoding="utf-8") as file:
+                file.write("".join(f"- {line}\n" for line in told.sentence.splitlines()))
     if as_json:
-        print(json.dumps(fields))  # noqa: T201 - this is what was asked for
+        print(json.dumps(told.fields))  # noqa: T201 - this is what was asked for
     else:
-        console.print(verdict, soft_wrap=True)
-    if summary is not None:
-        with failing(), summary.open("a", encoding="utf-8") as file:
-            file.write("".join(f"- {line}\n" for line in verdict.splitlines()))
-    if not is_certified:
+        console.print(told.sentence, soft_wrap=True)
+    if not told.is_certified:
         raise typer.Exit(EXIT_NOT_CERTIFIED)
+
+
+class _Told(NamedTuple):
+    """A verdict, as it is printed."""
+
+    sentence: str
+    is_certified: bool
+    fields: dict[str, Any]
 
 
 def _of_answers(

@@ -39,9 +39,12 @@ def read_json_rows(text: str, *, by_lines: bool = True) -> tuple[list[Row], Any]
     return [_object(_parsed(line, f"line {number}"), f"line {number}", line) for number, line in lines], None
 
 
+_DECODER = json.JSONDecoder(object_pairs_hook=unique_keys)
+
+
 def _parsed(text: str, what: str) -> Any:
     try:
-        return json.loads(text, object_pairs_hook=unique_keys)
+        return _DECODER.decode(text)
     except (ValueError, RecursionError) as error:
         raise JsonRowsError(f"{what} {_why(error, text)}") from None
 

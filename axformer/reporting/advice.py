@@ -1,6 +1,7 @@
 """The advice in a report: which form to deploy, and whether a model that reached its target is of any use."""
 
-from axformer.reporting.deploy_table import Deployables, deployables, is_untouched
+from axformer.reporting.deploy_table import deployables, is_untouched
+from axformer.reporting.deployable import Deployables
 from axformer.scores.path_costs import costs_of
 from axformer.wire.report import Report
 from axformer.wire.verdicts import Standing, TargetOutcome

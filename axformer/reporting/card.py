@@ -3,6 +3,7 @@
 from typing import Any
 
 from axformer.config import config_class, defaults_beside
+from axformer.data.columns import OWN_ANSWERS
 from axformer.drawing.curve import describe_path
 from axformer.drawing.picture import describe_plan
 from axformer.plan.elements import Dimensions, parse
@@ -10,7 +11,8 @@ from axformer.plan.plan import Plan, PlanFile
 from axformer.reporting.card_forms import Loading, forms_legend, forms_table, loading_forms
 from axformer.reporting.card_metadata import metadata, name_of_data, name_of_model
 from axformer.reporting.card_tables import MOST_NAMED, before_and_after, by_layer, path_table, without_removal
-from axformer.reporting.deploy_table import TITLES, deployables
+from axformer.reporting.deploy_table import deployables
+from axformer.reporting.deployable import TITLES
 from axformer.reporting.findings import limit_of
 from axformer.reporting.look import first_look_of
 from axformer.reporting.rendering import passage, passage_from, render
@@ -30,11 +32,13 @@ _UNNAMED = "–"
 _PARTS = {
     "validation": "validation: decided",
     "confirming": "the part of it that confirmed and did not decide",
+    "unlabelled": "unlabelled rows that confirmed: answers before and after",
     "test": "held-out: only measured",
     "calibrate": "calibration: weights were fitted on it, without labels",
     "train": "training, after the removal",
 }
 """The parts of a run's data, for people."""
+_CALIBRATED = "unlabelled rows that calibrated"
 PICTURE = "plan.svg"
 """File name of the plan's picture, which lies next to the card."""
 
@@ -107,7 +111,7 @@ def _title(report: Report) -> str:
     best = None if found is None else found.best
     if found is None or best is None:
         return f"{name_of_model(report)}: no form is shown to be both faster and as good"
-    metric = "" if best.metric is None else f", {found.data} {found.metric.replace('_', ' ')} {found.before_and_after}"
+    metric = "" if best.metric is None else f", {found.what} {found.before_and_after}"
     what = f"{TITLES[best.name]}, nothing pruned" if best.of_untouched else best.title
     return f"{name_of_model(report)}: {best.times:.1f} times as fast ({what}){metric}"
 
@@ -126,8 +130,8 @@ def _data(report: Report) -> Table:
     sets = {**report.data, "calibrate": calibration, "train": training}
     rows = [
         [
-            name_of_data(report, "validation" if part == "confirming" else part) or _UNNAMED,
-            about,
+            name_of_data(report, _given_as(report, part)) or _UNNAMED,
+            _CALIBRATED if data.labels_as == OWN_ANSWERS and part == "validation" else about,
             f"{data.rows:,}" + (f", {data.cut:,} of them cut" if data.cut else ""),
             f"`{data.sha256}`",
         ]
@@ -135,6 +139,13 @@ def _data(report: Report) -> Table:
         if (data := sets.get(part)) is not None
     ]
     return Table(["data", "what it did", "rows", "SHA-256"], rows)
+
+
+def _given_as(report: Report, part: str) -> str:
+    """The field of the run that a part is taken from."""
+    if part in ("validation", "confirming"):
+        return "validation" if "validation" in report.names else "unlabelled"
+    return part
 
 
 def _latency(report: Report) -> str:

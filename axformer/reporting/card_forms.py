@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from axformer.architectures.heads import Head
 from axformer.forms.kinds import BASE, COMPACT, KINDS, ONNX, ONNX_INT8, STOCK, ZEROED
-from axformer.reporting.deploy_table import MANY
+from axformer.reporting.deployable import MANY
 from axformer.reporting.rendering import passage
 from axformer.reporting.table import UNKNOWN, Table, number
 from axformer.tasks.base import Task

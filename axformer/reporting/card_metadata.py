@@ -7,7 +7,7 @@ from huggingface_hub import EvalResult, ModelCardData
 
 from axformer.config import method_of
 from axformer.reporting.card_forms import Loading
-from axformer.reporting.deploy_table import TITLES
+from axformer.reporting.deployable import TITLES
 from axformer.wire.metrics import first_metric
 from axformer.wire.report import Report
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from axformer.data.columns import OWN_ANSWERS
 from axformer.plan.elements import Dimensions, label_of
 from axformer.plan.plan import LayerPlan, Plan
 from axformer.reporting.table import UNKNOWN, Table, number
@@ -9,7 +10,7 @@ from axformer.wire.report import Interval, Report, Scores
 
 MOST_NAMED = 60
 """Most removed elements that a card lists; beyond that it shows what is left of each layer."""
-_SETS = {"validation": "validation", "confirming": "confirming", "test": "held-out"}
+_SETS = {"validation": "validation", "confirming": "confirming", "unlabelled": "answers as before,", "test": "held-out"}
 """The data sets of a report and the names that tables use for them."""
 
 
@@ -70,7 +71,11 @@ def _fewer(before: int | None, after: int | None) -> str:
 
 def _scores(report: Report) -> list[list[str]]:
     base, pruned = report.base, report.pruned
-    sets = [data for data in _SETS if getattr(base, data) is not None]
+    validation = report.data["validation"]
+    is_own = (
+        validation is not None and validation.labels_as == OWN_ANSWERS
+    )  # the unlabelled rows say the same, and better
+    sets = [data for data in _SETS if getattr(base, data) is not None and not (is_own and data == "validation")]
     return [row for data in sets for row in _rows(data, _figures(base, data), _figures(pruned, data), report)]
 
 

@@ -29,6 +29,7 @@ from axformer.scores.paired_tests import ALPHA
 from axformer.scores.planning import POINT
 from axformer.scores.task_tests import paired_test
 from axformer.wire.answer_sheet import AnswerSheet
+from axformer.wire.report import Report
 from axformer.wire.steps import Counter, OnStep, StepName, ignore
 from axformer.wire.verdicts import Certificate
 
@@ -47,6 +48,37 @@ class FormPath:
     """The largest of the sequence up to the kept model, or, if none is certified, of the first."""
     sheet: AnswerSheet | None
     """Its answers; None without unlabelled rows."""
+
+
+@dataclass(frozen=True)
+class FormPaths:
+    """The forms that were certified along the path."""
+
+    paths: Mapping[str, FormPath]
+    """By name."""
+    plan: Plan
+    """Of the result."""
+
+    @property
+    def elsewhere(self) -> set[str]:
+        """The forms that hold another model of the path than the result."""
+        return {name for name, path in self.paths.items() if path.kept.seq and path.kept.plan != self.plan}
+
+    def in_report(self, report: Report) -> Report:
+        """The report with what was certified of each form."""
+        forms = [
+            form.model_copy(
+                update={
+                    "certificate": path.certificate,
+                    "p_value": path.p_value,
+                    "seq": path.kept.seq if form.name in self.elsewhere else None,
+                }
+            )
+            if form.made and (path := self.paths.get(form.name)) is not None
+            else form
+            for form in report.forms
+        ]
+        return report.model_copy(update={"forms": forms})
 
 
 @dataclass(frozen=True)

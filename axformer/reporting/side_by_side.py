@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from axformer.drawing.forms import FormMark, FormSeries, forms_chart
 from axformer.drawing.svg import WIDTH
 from axformer.errors import InputError
-from axformer.reporting.deploy_table import Deployables
+from axformer.reporting.deployable import Deployables
 from axformer.wire.metrics import LOWER_IS_BETTER
 
 Named = tuple[str, Deployables]

@@ -17,7 +17,8 @@ from api.services import jobs
 from api.views.jobs import job_read
 from axformer.drawing.losses import LossCourse, comparison
 from axformer.errors import InputError
-from axformer.reporting.deploy_table import Deployables, deployables
+from axformer.reporting.deploy_table import deployables
+from axformer.reporting.deployable import Deployables
 from axformer.reporting.side_by_side import side_by_side
 from axformer.wire.jobs import JobRead, ReportRead
 from axformer.wire.metrics import LOWER_IS_BETTER, first_metric

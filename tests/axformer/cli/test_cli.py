@@ -359,7 +359,8 @@ def test_every_command_can_answer_as_json() -> None:
         for name, command in commands(get_command(app), "axformer")
     }
     assert len(options) > 20
-    assert [name for name, flags in options.items() if "--json" not in flags] == []
+    asks = "axformer label"  # a person; what came of it axformer certify tells
+    assert [name for name, flags in options.items() if "--json" not in flags] == [asks]
 
 
 def test_a_shell_offers_the_knobs_that_begin_so() -> None:

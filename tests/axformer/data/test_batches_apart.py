@@ -13,7 +13,7 @@ from axformer.data.reading import rows_of
 from axformer.errors import DataError
 from axformer.intake.checkpoint import Checkpoint, from_memory
 from axformer.intake.dataset import prepare
-from axformer.opening import notes_on
+from axformer.notes import notes_on
 from tests.family_cases import SETTINGS, Case, all_cases, stock_model
 from tests.tiny_families import tiny_family_config, tiny_family_tokenizer
 from tests.tiny_models import WORDS, tiny_rows, tiny_tokenizer

@@ -12,7 +12,8 @@ from axformer.plan.plan import PlanFile, read_plan_file
 from axformer.reporting.card import write_card
 from axformer.reporting.card_forms import Loading
 from axformer.reporting.card_metadata import metadata, name_of_model, plain_name
-from axformer.reporting.deploy_table import TITLES, deployables
+from axformer.reporting.deploy_table import deployables
+from axformer.reporting.deployable import TITLES
 from axformer.reporting.rendering import passage_from
 from axformer.wire.references import shown_name
 from axformer.wire.report import Report

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from axformer.reporting.deploy_table import BEFORE, Deployables, deployables
+from axformer.reporting.deploy_table import deployables
+from axformer.reporting.deployable import BEFORE, Deployables
 from axformer.reporting.table import UNKNOWN
 from axformer.scores.confidence import RESAMPLES
 from axformer.scores.paired_tests import ALPHA, exact_p_value

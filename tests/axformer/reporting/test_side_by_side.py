@@ -7,7 +7,8 @@ from xml.etree import ElementTree
 import pytest
 
 from axformer.errors import InputError
-from axformer.reporting.deploy_table import Deployables, deployables
+from axformer.reporting.deploy_table import deployables
+from axformer.reporting.deployable import Deployables
 from axformer.reporting.side_by_side import side_by_side
 from tests.axformer.drawing.test_chart import SVG
 from tests.axformer.reporting.earlier import form, report

@@ -1,0 +1,271 @@
+"""Rows without labels calibrate and confirm: they certify what labels would, and labels of changed answers do the rest."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import axformer
+from axformer.cli.main import app
+from axformer.config import make_config
+from axformer.data.columns import OWN_ANSWERS
+from axformer.data.reading import rows_of
+from axformer.errors import ConfigError, InputError
+from axformer.intake.checkpoint import from_memory
+from axformer.intake.dataset import prepare
+from axformer.labels import given_labels, read_sheet
+from axformer.scores.answer_sheets import ConfirmingRows, PathModel, sheet_of
+from axformer.scores.labelling import needed, p_value_of, standing_of
+from axformer.scores.measured import measure
+from axformer.scores.own_answers import split, with_own_answers, without_those_of
+from axformer.scores.task_tests import paired_test, takes_unlabelled
+from axformer.wire.answer_sheet import AnswerSheet
+from axformer.wire.run import read_run
+from tests.family_cases import SETTINGS, Case, checkpoint_of
+from tests.tiny_models import (
+    choice_rows,
+    multi_label_rows,
+    question_rows,
+    save_tiny_checkpoint,
+    tagged_rows,
+    tiny_model,
+    tiny_rows,
+    tiny_tokenizer,
+    write_rows,
+)
+
+ROWS = 200
+MANY: dict[str, list[dict[str, object]]] = {
+    "classification": tiny_rows(ROWS, labels=3),
+    "multi_label_classification": multi_label_rows(ROWS, labels=3),
+    "multiple_choice": choice_rows(ROWS),
+    "token_classification": tagged_rows(ROWS, ["LABEL_0", "LABEL_1", "LABEL_2"]),
+    "regression": tiny_rows(ROWS, labels=1, pairs=True),
+    "question_answering": question_rows(20),
+}
+FAMILIES = {"classification": "bert", "multi_label_classification": "distilbert", "multiple_choice": "mpnet"}
+CONFIG = make_config("smallest", {"max_length": 24, "calibrate_rows": 50})
+
+
+def without_answers(rows: list[dict[str, object]]) -> list[dict[str, object]]:
+    """The same rows without what a model should answer."""
+    return [
+        {name: value for name, value in row.items() if name not in ("label", "labels", "tags", "answers")}
+        for row in rows
+    ]
+
+
+@pytest.mark.parametrize("task", [task for task in MANY if task != "question_answering"])
+def test_own_answers_are_labels_that_the_untouched_model_always_gets_right(task: str) -> None:
+    checkpoint = checkpoint_of(Case(FAMILIES.get(task, "bert"), task))
+    data = with_own_answers(rows_of(without_answers(MANY[task])), None, checkpoint, CONFIG)
+    assert data.samples.encoded.labels_as == OWN_ANSWERS
+    own = measure(checkpoint.model, checkpoint.task, data.samples)
+    if task == "regression":
+        assert own.figures["loss"] == pytest.approx(0.0, abs=1e-10)
+    else:
+        assert own.right is not None
+        assert own.right.all()
+
+
+@pytest.mark.parametrize("calibrate_rows", [10, 50, 5000])
+def test_copies_stay_on_one_side_and_half_at_most_calibrate(calibrate_rows: int) -> None:
+    checkpoint = checkpoint_of(Case("bert", "classification"))
+    rows = rows_of(without_answers(MANY["classification"]) * 2)
+    config = make_config("smallest", {"max_length": 24, "calibrate_rows": calibrate_rows})
+    calibrating, confirming = split(rows, None, checkpoint, config, calibrates=True)
+    assert calibrating is not None
+    texts = set(calibrating.rows.table["text"]), set(confirming.table["text"])
+    assert not texts[0] & texts[1]
+    assert len(texts[0]) == min(calibrate_rows, len(set(rows.table["text"])) // 2)
+    assert len(calibrating.rows) + len(confirming) == len(rows)
+    assert split(rows, None, checkpoint, config, calibrates=False) == (None, rows)
+    kept, note = without_those_of(rows, None, {"the training rows": calibrating.samples.encoded}, checkpoint, config)
+    assert set(kept.table["text"]) == texts[1]
+    assert note is not None
+    assert "are also among the training rows, and are left out" in note
+
+
+@pytest.mark.parametrize(
+    "task", ["classification", "multi_label_classification", "multiple_choice", "token_classification"]
+)
+def test_with_all_labels_a_sheet_is_the_paired_test_and_without_any_never_kinder(task: str) -> None:
+    case = Case(FAMILIES.get(task, "bert"), task)
+    checkpoint = checkpoint_of(case)
+    if not takes_unlabelled(checkpoint.task):
+        pytest.skip("its metric is no mean over rows")
+    labelled = prepare(rows_of(MANY[task]), checkpoint, CONFIG)
+    own = with_own_answers(rows_of(without_answers(MANY[task])), None, checkpoint, CONFIG)
+    other = tiny_other(case)
+    models = {}
+    for name, data in (("labelled", labelled), ("own", own)):
+        models[name] = [measure(model, checkpoint.task, data.samples) for model in (checkpoint.model, other)]
+    rows = ConfirmingRows(None, own)
+    sheet = sheet_of(
+        rows, models["own"][:1], [PathModel(1, "compact", 2.0, models["own"][1:])], checkpoint.model.config, 20
+    )
+    truth = truth_of(sheet, labelled, checkpoint)
+    assert len(truth) == len(sheet.changed) > 0
+    test = paired_test(models["labelled"][0].votes, checkpoint.task, 20)
+    full = p_value_of(sheet, sheet.models[0], truth, 0.2)
+    if sheet.test == "exact":
+        assert full == test.p_value(models["labelled"][1].votes)
+    assert p_value_of(sheet, sheet.models[0], {}, 0.2) >= full
+
+
+def tiny_other(case: Case) -> Any:
+    """A model near that of a case."""
+    import copy
+
+    import torch
+
+    other = copy.deepcopy(checkpoint_of(case).model)
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for parameter in other.parameters():
+            parameter += 0.02 * torch.randn(parameter.shape, generator=generator)
+    return other
+
+
+def truth_of(sheet: AnswerSheet, labelled: Any, checkpoint: Any) -> dict[str, Any]:
+    """The labels of the changed rows, by their ids."""
+    del checkpoint
+    keys = [key.hex() for key in labelled.samples.encoded.keys]
+    votes = labelled.samples.voters.tolist()
+    labels = {
+        key: label
+        for key, label, votes_here in zip(keys, labelled.samples.encoded.labels, votes, strict=True)
+        if votes_here
+    }
+
+    def plain(label: Any) -> Any:
+        return [int(one) for one in label if one != -100] if isinstance(label, list) else int(label)
+
+    return {row.id: plain(labels[row.id]) for row in sheet.changed}
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A result of unlabelled rows alone, whose next models wait for labels."""
+    home = tmp_path_factory.mktemp("unlabelled")
+    save_tiny_checkpoint(home / "model")
+    write_rows(home / "free.jsonl", without_answers(tiny_rows(500)))
+    done = axformer_of(
+        *("prune", home / "model", "--unlabelled", home / "free.jsonl", "--goal", "within-points=5"),
+        *("--forms", "compact,onnx_int8", "--output", home / "small"),
+    )
+    assert done.exit_code == 0, done.output
+    return home / "small"
+
+
+def axformer_of(*arguments: object, typed: str | None = None) -> Any:
+    return CliRunner().invoke(app, [str(one) for one in arguments], input=typed)
+
+
+@pytest.mark.slow
+def test_labels_of_changed_answers_certify_a_smaller_model_and_make_it(result: Path) -> None:
+    sheet = read_sheet(result)
+    report = json.loads((result / "report.json").read_text(encoding="utf-8"))
+    assert report["data"]["validation"]["labels_as"] == OWN_ANSWERS
+    assert sheet.rows == sheet.unlabelled == report["data"]["unlabelled"]["rows"] == report["certificate"]["unlabelled"]
+    assert {model.form for model in sheet.models} == {"compact", "onnx_int8"}
+    lines = [json.loads(line) for line in (result / "needed.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [line["id"] for line in lines] == [row.id for row in needed(sheet, {})]
+    assert all(set(line) == {"id", "text"} for line in lines)
+    favoured = {row.id: other for row in sheet.changed for other in [_first_other(sheet, row.place)]}
+    kept = standing_of(sheet, "compact", favoured).kept
+    assert kept is not None
+    labels = result.parent / "labels.csv"
+    labels.write_text(
+        "id,label\n" + "".join(f"{id},LABEL_{label}\n" for id, label in favoured.items()), encoding="utf-8"
+    )
+    done = axformer_of("certify", result, "--labels", labels, "--output", result.parent / "better")
+    assert done.exit_code == 0, done.output
+    again = json.loads((result.parent / "better" / "report.json").read_text(encoding="utf-8"))
+    assert again["certificate"]["kept"] == kept.seq
+    assert again["certificate"]["unlabelled"] == sheet.rows - len(favoured)
+    assert next(point for point in again["path"] if point["kept"])["seq"] == kept.seq
+    assert [model.answers for model in read_sheet(result.parent / "better").models] == [
+        model.answers for model in sheet.models
+    ], "the models are made again as they were"
+    made = axformer.load(result.parent / "better")
+    assert sum(one.numel() for one in made.parameters()) == again["pruned"]["parameters"]
+
+
+def _first_other(sheet: AnswerSheet, place: int) -> Any:
+    return next(model.answers[place] for model in sheet.models if place in model.answers)
+
+
+@pytest.mark.slow
+def test_a_person_labels_undoes_skips_and_stops(result: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for name in ("answers.json", "report.json"):
+        (copy / name).write_bytes((result / name).read_bytes())
+    done = axformer_of("label", copy, "--by", "Ann", typed="1\n2\nu\ns\n1\nq\n")
+    assert "at most" in done.output
+    records = [json.loads(line) for line in (copy / "labels.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert len(records) == 2
+    assert all(record["by"] == "Ann" for record in records)
+    rows = {row.id for row in read_sheet(copy).changed}
+    assert {record["id"] for record in records} <= rows
+
+
+@pytest.mark.slow
+def test_labels_that_do_not_belong_are_told_or_refused(result: Path) -> None:
+    sheet = read_sheet(result)
+    id = sheet.changed[0].id
+    read = given_labels(sheet, [{"id": id, "label": 1}, {"id": id, "label": 0}, {"id": "gone", "label": 1}], "labels")
+    assert read.labels == {}
+    assert "people disagree on 1 rows" in " ".join(read.notes)
+    assert "1 labels are of rows whose answers did not change" in " ".join(read.notes)
+    for records, reason in (
+        ([{"id": "gone", "label": 1}], "none of its 1 ids"),
+        ([{"id": id, "label": "maybe"}], "the labels are LABEL_0, LABEL_1"),
+        ([{"text": "x", "label": 1}], "give every row its id and its label"),
+    ):
+        with pytest.raises(InputError, match=reason):
+            given_labels(sheet, records, "labels")
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "reason"),
+    [
+        ({}, "validation", "needs validation data, or unlabelled rows"),
+        ({"unlabelled": "u.jsonl"}, "validation", "method=axformer decides by labels"),
+        ({"unlabelled": "u.jsonl", "goal": "fewer-layers=1", "train": "t.jsonl"}, "validation", "decides by labels"),
+        ({"validation": "v.jsonl", "goal": "same-answers=98"}, "goal", "counts answers that stay"),
+        (
+            {"validation": "v.jsonl", "unlabelled": "u.jsonl", "goal": "same-answers=98"},
+            "goal",
+            "leave validation data out",
+        ),
+    ],
+)
+def test_runs_that_lack_labels_are_refused_at_once(fields: dict[str, str], field: str, reason: str) -> None:
+    with pytest.raises(ConfigError, match=reason) as refused:
+        read_run({"checkpoint": "model", **fields}).settled()
+    assert refused.value.field == field
+
+
+@pytest.mark.parametrize("goal", ["same-answers=90", "operations=1.3", "within-points=10"])
+def test_goals_work_without_any_label(goal: str) -> None:
+    free = without_answers(tiny_rows(300))
+    found = axformer.prune(tiny_model(), tiny_tokenizer(), unlabelled=free, goal=goal)
+    same = np.mean([trial.figures.metrics["accuracy"] for trial in found.trace if trial.figures is not None][:1])
+    assert same == 1.0, "the untouched model answers as itself"
+
+
+def test_a_task_whose_answers_are_no_labels_needs_data() -> None:
+    checkpoint = checkpoint_of(Case("bert", "question_answering"))
+    rows = without_answers(SETTINGS["question_answering"][2])
+    with pytest.raises(ConfigError, match="too little for a model for question answering"):
+        axformer.prune(checkpoint.model, checkpoint.tokenizer, unlabelled=rows, goal="operations=1.5", max_length=24)
+
+
+def test_a_model_of_one_output_needs_no_label_column() -> None:
+    checkpoint = from_memory(tiny_model(), tiny_tokenizer())
+    assert checkpoint.for_rows(rows_of(without_answers(tiny_rows(5))), is_labelled=False).task.name == "classification"
