@@ -108,7 +108,7 @@ class Labelling:
             best_p_value=standing.best_p_value,
             labelled=sum(row.label is None and row.id in labels for row in counted),
             left=len(standing.needed),
-            further={model.seq: most for model, most in most_labels(sheet, standing, labels)},
+            further={model.seq: most for model, most in most_labels(sheet, standing.form, labels)},
         )
 
 

@@ -188,7 +188,7 @@ def progress(sheet: AnswerSheet, labels: Labels) -> str:
         standing = standing_of(sheet, form, labels)
         now = "nothing" if standing.kept is None else f"{standing.kept.times:.2f} times fewer operations"
         steps = [
-            f"{model.times:.2f} with at most {count:,} labels" for model, count in most_labels(sheet, standing, labels)
+            f"{model.times:.2f} with at most {count:,} labels" for model, count in most_labels(sheet, form, labels)
         ]
         further = (
             "the next model is out of reach" if standing.is_futile else ", ".join(steps[:_STEPS]) or "no model is left"

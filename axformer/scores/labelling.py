@@ -194,11 +194,11 @@ def _index_of(sheet: AnswerSheet, row: ChangedRow, value: Any, names: Mapping[st
     raise DataError(f"label {value!r} of row {row.id} is unknown; the labels are {known}")
 
 
-def most_labels(sheet: AnswerSheet, standing: Standing, labels: Labels) -> list[tuple[PathAnswers, int]]:
+def most_labels(sheet: AnswerSheet, form: str, labels: Labels) -> list[tuple[PathAnswers, int]]:
     """The models that are not certified yet, each with the most labels that decide about it and those before it."""
     asked: set[str] = set()
     found = []
-    for model in [model for model in sheet.models if model.form == standing.form][standing.passed :]:
+    for model in [model for model in sheet.models if model.form == form][standing_of(sheet, form, labels).passed :]:
         asked |= {row.id for row in unlabelled_of(sheet, model, labels)}
         found.append((model, len(asked)))
     return found

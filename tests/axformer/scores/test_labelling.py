@@ -107,7 +107,7 @@ def test_asking_as_told_ends_where_all_labels_end_with_no_label_too_many(
 ) -> None:
     sheet, truth = path
     known: dict[str, int] = {}
-    most = most_labels(sheet, standing_of(sheet, "compact", known), known)
+    most = most_labels(sheet, "compact", known)
     while rows := needed(sheet, known):
         known[rows[0].id] = truth[rows[0].id]
     assert standing_of(sheet, "compact", known).passed == standing_of(sheet, "compact", truth).passed
