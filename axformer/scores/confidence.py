@@ -49,6 +49,8 @@ def bootstrap(
 
     def sample() -> np.ndarray:
         picked = rng.integers(len(sizes), size=len(sizes))
+        if len(sizes) == len(table):  # none repeats
+            return picked
         copies = sizes[picked]
         return np.repeat(ends[picked] - copies.cumsum(), copies) + np.arange(copies.sum())
 

@@ -48,6 +48,7 @@ def counted(server: str, crew: Crew) -> dict[tuple[str, ...], float]:
     }
 
 
+@pytest.mark.slow
 def test_metrics_are_those_of_all_processes_also_of_one_that_died(server: str, crew: Crew) -> None:
     (parent,) = [one for one in psutil.Process().children() if "api.server" in one.cmdline()]
     processes = [one for one in parent.children() if "spawn_main" in " ".join(one.cmdline())]

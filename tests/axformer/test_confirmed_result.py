@@ -71,6 +71,7 @@ def test_a_certificate_is_told_wherever_the_result_is(tmp_path: Path, checkpoint
     data = write_rows(tmp_path / "validation.jsonl", tiny_rows(60))
     knobs = KNOBS | {"tolerance": 0.5, "within_points": 40}
     arguments = ["prune", checkpoint, "--data", data, "--output", tmp_path / "result", "--preset", "paper"]
+    arguments += ["--forms", "compact"]
     settings = [part for name, value in knobs.items() for part in ("--set", f"{name}={str(value).lower()}")]
     done = CliRunner().invoke(app, [str(one) for one in (*arguments, *settings)])
     assert done.exit_code == 0, done.output

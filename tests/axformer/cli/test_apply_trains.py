@@ -39,7 +39,7 @@ def documented() -> list[list[str]]:
 
 def test_the_documented_commands_make_a_super_ticket(home: Path) -> None:
     prune, apply, certify = documented()
-    assert invoke(*prune, "--accept-poor-model").exit_code == 0
+    assert invoke(*prune, "--accept-poor-model", "--forms", "compact").exit_code == 0
     applied = invoke(*apply, "--finetune", "epochs=1")
     assert applied.exit_code == 0, applied.stderr
     assert invoke(*certify).exit_code in (0, 1), "a tiny ticket may lose more, but it is measured"
@@ -69,7 +69,7 @@ def test_the_documented_commands_make_a_super_ticket(home: Path) -> None:
 )
 def test_what_cannot_be_trained_is_refused(home: Path, more: tuple[str, ...], message: str) -> None:
     prune, _, _ = documented()
-    invoke(*prune, "--accept-poor-model")
+    invoke(*prune, "--accept-poor-model", "--forms", "compact")
     refused = invoke(
         "apply", "ranked", "bert-base", "--other-weights", "--data", "validation.jsonl", "--output", "ticket", *more
     )

@@ -22,7 +22,15 @@ from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.wire.finetuning import make_settings
 from axformer.wire.steps import Step, StepName
 from tests.forked import forked_interpreter
-from tests.tiny_models import answered_rows, answering_model, tiny_rows, tiny_tokenizer, write_rows
+from tests.tiny_models import (
+    answered_rows,
+    answering_model,
+    save_tiny_checkpoint,
+    tiny_config,
+    tiny_rows,
+    tiny_tokenizer,
+    write_rows,
+)
 
 
 def axformer(*arguments: object) -> "subprocess.CompletedProcess[str]":
@@ -39,7 +47,8 @@ def invoke(*arguments: object) -> Any:
     return result
 
 
-def test_prune_writes_the_result_and_plain_lines_when_piped(tmp_path: Path, checkpoint: Path, data: Path) -> None:
+def test_prune_writes_the_result_and_plain_lines_when_piped(tmp_path: Path, data: Path) -> None:
+    checkpoint = save_tiny_checkpoint(tmp_path / "checkpoint", tiny_config(layers=1))
     held_out = write_rows(tmp_path / "test.jsonl", tiny_rows(10, seed=3))
     knobs = write_config(tmp_path / "knobs.toml", 'majority_fraction = 0.4\norder = "random"\n')
     output = tmp_path / "deep" / "out"
@@ -56,6 +65,8 @@ def test_prune_writes_the_result_and_plain_lines_when_piped(tmp_path: Path, chec
     ]
     assert "rows are longer than max_length=8 and lose their end" in result.stdout
     assert "held-out accuracy" in result.stdout
+    there = [name for name in ("model", "zeroed", "onnx", "onnx_int8") if (output / name).exists()]
+    assert there == ["model", "onnx_int8"], "the forms of who asks for none"
     config = json.loads((output / "report.json").read_text())["config"]
     assert (config["majority_fraction"], config["order"], config["max_length"]) == (0.4, "bottom-top-middle", 8)
 
@@ -66,7 +77,7 @@ def test_without_an_output_the_result_lies_beside_the_checkpoint_and_quiet_says_
     given = tmp_path / "given"
     given.symlink_to(checkpoint)
     for name in ("given-pruned", "given-pruned-2"):
-        result = invoke("prune", given, "--data", data, "--preset", "paper", "--quiet")
+        result = invoke("prune", given, "--data", data, "--preset", "paper", "--forms", "compact", "--quiet")
         assert (result.exit_code, result.stderr) == (0, "")
         lines = result.stdout.splitlines()
         assert lines[-1] == f"In {tmp_path / name}/"
@@ -93,6 +104,7 @@ def test_prune_trains_what_is_left_where_it_is_told_to(tmp_path: Path, checkpoin
     result = invoke(
         *("prune", checkpoint, "--data", data, "--output", tmp_path / "out", "--train", lessons),
         *("--finetune", "epochs=2", "--finetune", "learning_rate=0.001", "--set", "attention_top_k=null", "--json"),
+        *("--forms", "compact"),
     )
     assert result.exit_code == 0, result.stderr
     report = json.loads(result.stdout)
@@ -118,7 +130,7 @@ def test_prune_stops_where_the_model_is_worse_than_guessing_and_goes_on_where_it
     assert result.stderr.count("\n") == 1
     assert not (tmp_path / "out").exists()
 
-    result = invoke(*command, "--accept-poor-model", "--set", "attention_top_k=null")
+    result = invoke(*command, "--accept-poor-model", "--set", "attention_top_k=null", "--forms", "compact")
     assert result.exit_code == 0, result.stderr
     first, note, *_ = result.stdout.splitlines()
     assert first.startswith("validation: 60 rows, ")
@@ -137,7 +149,7 @@ def test_a_target_is_the_first_line_of_the_result_and_has_an_exit_code_where_it_
         if code == 0
         else ("--preset", "paper", "--set", f"target_speedup={9 * times}")
     )
-    result = invoke("prune", checkpoint, "--data", data, "--output", tmp_path / "out", *wish)
+    result = invoke("prune", checkpoint, "--data", data, "--output", tmp_path / "out", "--forms", "compact", *wish)
     assert result.exit_code == code, result.stderr
     lines = result.stdout.splitlines()
     place = next(index for index, line in enumerate(lines) if line.startswith(first))

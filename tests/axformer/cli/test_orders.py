@@ -14,7 +14,7 @@ from axformer.errors import ConfigError
 from axformer.methods.axformer.ordering import block_order
 from axformer.plan.elements import Dimensions
 
-KNOBS = ("--preset", "paper", "--set", "attention_top_k=3", "--set", "neuron_group_size=24")
+KNOBS = ("--preset", "paper", "--forms", "compact", "--set", "attention_top_k=3", "--set", "neuron_group_size=24")
 
 
 def run(*arguments: object) -> Any:

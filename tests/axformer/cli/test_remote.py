@@ -53,7 +53,7 @@ for arguments in json.loads(sys.argv[1]):
 
 def prune(hub: str, home: Path, *inputs: tuple[str, ...]) -> "subprocess.CompletedProcess[str]":
     """Run ``prune`` once for each checkpoint with its data and further options, all in one fresh Python."""
-    options = ["--output", str(home / "out"), "--preset", "published"]
+    options = ["--output", str(home / "out"), "--preset", "published", "--forms", "compact"]
     options += ["--set", "order=explicit", "--set", 'explicit_order=["layer.0.ffn"]']
     commands = [["prune", checkpoint, "--data", data, *options, *others] for checkpoint, data, *others in inputs]
     environment = os.environ | {"HF_ENDPOINT": hub, "HF_HOME": str(home / "hub"), "HF_HUB_DISABLE_XET": "1"}

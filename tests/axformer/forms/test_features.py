@@ -86,6 +86,7 @@ def _bounds() -> tuple[Any, int]:
     [Case("bert", "classification"), Case("albert", "classification"), Case("gpt2", "token_classification")],
     ids=str,
 )
+@pytest.mark.slow
 def test_onnx_answers_the_same(case: Case, tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
     records = SETTINGS[case.task][2]

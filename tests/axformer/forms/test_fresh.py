@@ -18,7 +18,7 @@ from axformer.intake.dataset import prepare
 from axformer.intake.rebuilt import check_inputs
 from tests.forked import ForkedInterpreter, forked_interpreter, start
 
-FORMS = [BASE.name, COMPACT, pytest.param(ONNX, marks=pytest.mark.slow)]
+FORMS = [BASE.name, pytest.param(COMPACT, marks=pytest.mark.slow), pytest.param(ONNX, marks=pytest.mark.slow)]
 """One for each program and runtime. The others are loaded by real Pythons in :mod:`tests.integration`."""
 ABOUT_ITSELF = """
 import os, sys

@@ -43,6 +43,11 @@ def soft(plan: Plan) -> Plan:
     return Plan(layers=tuple(layer.model_copy(update={"hard_attention": None}) for layer in plan.layers))
 
 
+def one_layer(seed: int) -> Plan:
+    """A plan for graphs, since each layer takes seconds to export."""
+    return soft(some_plan(seed)).dropping((1, 2, 3))
+
+
 def finished(case: Case, plan: Plan) -> Finished:
     checkpoint = checkpoint_of(case)
     model = compact(checkpoint.model, checkpoint.architecture, plan)
@@ -59,6 +64,7 @@ def test_what_cannot_be_made_is_said_and_leaves_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "zeroed").exists()
 
 
+@pytest.mark.slow
 def test_what_a_model_says_of_padding_is_not_compared(tmp_path: Path) -> None:
     """A token of padding far behind a text sees no token where layers see their neighbourhood."""
     (form,) = make_forms(
@@ -83,10 +89,12 @@ def test_a_compact_form_that_computes_something_else_ends_it(tmp_path: Path, mon
         make_forms(finished(BERT, soft(some_plan(1))), ["compact"], tmp_path)
 
 
-@pytest.mark.parametrize("scale", [1e-3, 50.0, 1e6])
+@pytest.mark.parametrize(
+    "scale", [pytest.param(1e-3, marks=pytest.mark.slow), pytest.param(50.0, marks=pytest.mark.slow), 1e6]
+)
 def test_forms_are_made_whatever_the_size_of_the_outputs(tmp_path: Path, scale: float) -> None:
     """A head that gives prices or milliseconds; a form with other weights is found at every scale."""
-    case, plan = Case("bert", "regression"), soft(some_plan(1))
+    case, plan = Case("bert", "regression"), one_layer(1)
     model = deepcopy(checkpoint_of(case).model)
     with torch.no_grad():
         for parameter in model.classifier.parameters():
@@ -95,7 +103,7 @@ def test_forms_are_made_whatever_the_size_of_the_outputs(tmp_path: Path, scale: 
     scaled = Finished(checkpoint, plan, compact(model, checkpoint.architecture, plan), data_of(case).samples)
     forms = make_forms(scaled, ["compact", "onnx"], tmp_path / "result")
     assert [isinstance(form, Form) for form in forms] == [True] * 2, forms
-    wrong = replace(scaled, model=compact(model, checkpoint.architecture, soft(some_plan(2))))
+    wrong = replace(scaled, model=compact(model, checkpoint.architecture, one_layer(2)))
     with pytest.raises(ArtifactError, match="form 'compact': its logits differ by"):
         _with_writer("compact", lambda _, result: make._write_compact(wrong, result), scaled, tmp_path / "wrong")
 
@@ -108,9 +116,9 @@ def _with_writer(name: str, write: Any, finished: Finished, result: Path) -> lis
 
 
 def test_a_compact_form_that_fails_leaves_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    other = finished(BERT, soft(some_plan(2)))
+    other = finished(BERT, one_layer(2))
     monkeypatch.setitem(make._WRITERS, "compact", lambda _, result: make._write_compact(other, result))  # type: ignore[index]
-    small, graph = make_forms(finished(BERT, soft(some_plan(1))), ["compact", "onnx"], tmp_path)
+    small, graph = make_forms(finished(BERT, one_layer(1)), ["compact", "onnx"], tmp_path)
     assert isinstance(small, NotMade)
     assert small.failed
     assert re.match(r"form 'compact': its logits differ by \d.* \(allowed: \d", small.reason)
@@ -118,11 +126,12 @@ def test_a_compact_form_that_fails_leaves_the_others(tmp_path: Path, monkeypatch
     assert [path.name for path in tmp_path.iterdir()] == ["onnx"]
 
 
+@pytest.mark.slow
 def test_a_graph_that_fails_is_not_rounded_either(tmp_path: Path) -> None:
-    other = finished(BERT, soft(some_plan(2)))
+    other = finished(BERT, one_layer(2))
     with pytest.MonkeyPatch.context() as patched:
         patched.setitem(make._WRITERS, "onnx", lambda _, result: make._write_onnx(other, result))  # type: ignore[arg-type]
-        forms = make_forms(finished(BERT, soft(some_plan(1))), ["compact", "onnx", "onnx_int8"], tmp_path)
+        forms = make_forms(finished(BERT, one_layer(1)), ["compact", "onnx", "onnx_int8"], tmp_path)
     assert [(form.name, isinstance(form, NotMade) and form.failed) for form in forms] == [
         ("compact", False),
         ("onnx", True),
@@ -131,9 +140,11 @@ def test_a_graph_that_fails_is_not_rounded_either(tmp_path: Path) -> None:
     assert not (tmp_path / "onnx_int8").exists()
 
 
+@pytest.mark.slow
 def test_a_result_without_its_compact_form_says_so_everywhere(
-    tmp_path: Path, checkpoint: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    checkpoint = save_tiny_checkpoint(tmp_path / "checkpoint", tiny_config(layers=1))
     other = finished(BERT, soft(some_plan(2)))
     monkeypatch.setitem(make._WRITERS, "compact", lambda _, result: make._write_compact(other, result))  # type: ignore[index]
     done = run("prune", checkpoint, "--data", data, "--output", tmp_path / "out", "--forms", "compact,onnx", *KNOBS)
@@ -154,6 +165,7 @@ def test_what_was_trained_after_its_pass_has_no_zeroed_form(tmp_path: Path) -> N
     assert "that was trained after its pass" in form.reason
 
 
+@pytest.mark.slow
 def test_a_result_tells_of_all_its_forms(every_form: Path) -> None:
     report = json.loads((every_form / "report.json").read_text())
     forms = {form["name"]: form for form in report["forms"]}
@@ -202,6 +214,7 @@ def test_a_plan_of_a_model_of_other_dimensions_is_refused(tmp_path: Path, result
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.slow
 def test_a_result_is_exported_without_its_checkpoint(tmp_path: Path, result: Path, data: Path) -> None:
     done = run("export", result, "--data", data, "--output", tmp_path / "out", "--forms", "onnx_int8", "--json")
     assert done.exit_code == 0, done.output

@@ -86,6 +86,7 @@ def test_weights_have_the_format_that_came_in_and_half_the_bytes(
     assert by_weight == pytest.approx([2, 2], rel=0.2)
 
 
+@pytest.mark.slow
 def test_a_graph_is_made_of_the_same_weights_in_float32(
     published: Path, half: Path, data: Path, tmp_path: Path
 ) -> None:

@@ -212,7 +212,7 @@ def test_the_command_tells_tokens_for_each_unknown_also_where_only_biases_were_f
     few = write_rows(tmp_path / "few.jsonl", [{"text": "word1"}])
     arguments = ["prune", checkpoint, "--data", data, "--calibrate", few, "--output", tmp_path / "out"]
     knobs = [part for name, value in COMPRESS.items() for part in ("--set", f"{name}={json.dumps(value)}")]
-    done = CliRunner().invoke(app, [*map(str, arguments), "--preset", "paper", *knobs])
+    done = CliRunner().invoke(app, [*map(str, arguments), "--preset", "paper", "--forms", "compact", *knobs])
     assert done.exit_code == 0, done.output
     refit = json.loads((tmp_path / "out" / "report.json").read_text())["refit"]
     assert (refit["bias_only"], refit["blocks"], refit["tokens"]) == (refit["blocks"], refit["blocks"], 3)

@@ -76,7 +76,7 @@ def pruned(files: dict[str, Path], **options: str) -> tuple[str, Report, list[st
         "--config",
         str(home / "knobs.json"),
     )
-    done = CliRunner().invoke(app, [*command, *given, "--output", str(home / "result")])
+    done = CliRunner().invoke(app, [*command, *given, "--output", str(home / "result"), "--forms", "compact"])
     assert done.exit_code == 0, done.output
     texts = [html.unescape((home / "result" / name).read_text()) for name in ("README.md", "report.html")]
     report = Report.model_validate_json((home / "result" / "report.json").read_text())

@@ -35,8 +35,10 @@ def test_a_plan_that_keeps_everything_is_not_fitted() -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_where_one_block_is_cut_it_is_the_sequential_fit_of_that_block(case: Case) -> None:
+    """Of the first case in every block, of the others in those of the last layer, behind all that was fitted before."""
     checkpoint, samples, fits = checkpoint_of(case), data_of(case).samples, fits_of(case)
-    for block in all_blocks(DIMENSIONS.layers):
+    blocks = list(all_blocks(DIMENSIONS.layers))
+    for block in blocks if case == CASES[0] else blocks[-2:]:
         plan = block.with_units(FULL, block.units_in(cut_plan(block.number).layers[0]))
         whole = refit_plan(checkpoint.model, checkpoint.architecture, samples, plan)
         found = fits.of(plan)

@@ -19,7 +19,7 @@ from axformer.wire.run import read_run
 from axformer.wire.verdicts import Standing
 from store.summaries import outcome_of, summary_of
 from tests.runs import open_run
-from tests.tiny_models import tiny_rows, write_rows
+from tests.tiny_models import save_tiny_checkpoint, tiny_config, tiny_rows, write_rows
 
 HALF = {"method": "compress", "target_speedup": 1.3, "budgets": [0.8, 0.2], "within_points": None, "confirm": 0.0}
 
@@ -34,8 +34,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def reached(tmp_path_factory: pytest.TempPathFactory, checkpoint: Path, data: dict[str, str]) -> Report:
+def reached(tmp_path_factory: pytest.TempPathFactory, data: dict[str, str]) -> Report:
     """A run that reached its size with a model that was trained for nothing of the kind, in all forms."""
+    checkpoint = save_tiny_checkpoint(tmp_path_factory.mktemp("shallow"), tiny_config(layers=1))
     run = open_run(
         *(checkpoint, DataSource(data["validation"])),
         test=DataSource(data["test"]),

@@ -93,8 +93,8 @@ def test_held_out_labels_that_count_in_another_order_are_told_of_beside_their_fi
     for name, is_told in (("right", False), ("turned", True)):
         output = tmp_path / name
         data = ("--data", str(files["validation"]), "--test", str(files[name]))
-        arguments = ("prune", str(tmp_path / "checkpoint"), *data, "--output", str(output), "--config", str(config))
-        done = CliRunner().invoke(app, arguments)
+        arguments = (*data, "--output", str(output), "--config", str(config), "--forms", "compact")
+        done = CliRunner().invoke(app, ["prune", str(tmp_path / "checkpoint"), *arguments])
         assert done.exit_code == 0, done.output
         report = Report.model_validate_json((output / "report.json").read_text())
         assert report.data["validation"] is not None
@@ -122,7 +122,17 @@ def test_training_labels_that_count_in_another_order_stop_the_run_and_the_traini
 
     def prune(train: str, *more: str) -> tuple[int, str, Path]:
         output = tmp_path / f"{train}{len(more)}"
-        arguments = ("--train", str(files[train]), "--output", str(output), "--preset", "paper", *more)
+        arguments = (
+            "--train",
+            str(files[train]),
+            "--output",
+            str(output),
+            "--preset",
+            "paper",
+            "--forms",
+            "compact",
+            *more,
+        )
         done = CliRunner().invoke(app, ["prune", str(checkpoint), *data, *arguments])
         return done.exit_code, " ".join(done.output.split()), output
 

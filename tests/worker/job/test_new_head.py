@@ -120,7 +120,7 @@ def test_a_base_model_posted_over_the_api_comes_back_trained_and_smaller(
     with session_scope(context.sessions) as session:
         key = create_key(session, team.id, "test", Scope.ADMIN).text
     settings = context.settings.model_copy(update={"broker_url": SecretStr(broker_url)})
-    body = {"name": "base", "preset": "paper", "config": asked.pop("knobs"), **asked}
+    body = {"name": "base", "preset": "paper", "config": asked.pop("knobs"), "forms": ["compact"], **asked}
     with TestClient(create_app(settings), headers={"Authorization": f"Bearer {key}"}) as client:
         posted = client.post("/v1/jobs", json=body)
         assert posted.status_code == 202, posted.text

@@ -269,6 +269,7 @@ def test_all_end_with_their_worker(tmp_path: Path) -> None:
     assert alive == []
 
 
+@pytest.mark.slow
 def test_the_parent_of_jobs_has_imported_all_and_has_one_thread(tmp_path: Path) -> None:
     parent = WarmParent()
     parent.keep()
