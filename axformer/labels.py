@@ -69,13 +69,21 @@ def given_labels(sheet: AnswerSheet, records: Iterable[Mapping[str, Any]], sourc
         raise DataError(
             f"'{source}': none of its {count:,} ids is of a changed answer of this result; give labels of its own"
         )
-    agreed = {id: given[0] for id, given in found.items() if all(one == given[0] for one in given)}
-    notes = []
+    agreed, notes = agreed_labels(found), []
     if others:
         notes.append(f"{others:,} labels are of rows whose answers did not change, and count for nothing")
     if len(found) > len(agreed):
         notes.append(f"people disagree on {len(found) - len(agreed):,} rows, which count as unlabelled")
     return GivenLabels(agreed, notes)
+
+
+def agreed_labels(given: Mapping[str, Sequence[Answer]]) -> dict[str, Answer]:
+    """The labels of the rows on which people agree; the others count as unlabelled.
+
+    Args:
+        given: by the id of the row, each with at least one.
+    """
+    return {id: labels[0] for id, labels in given.items() if all(one == labels[0] for one in labels)}
 
 
 def read_labels(path: Path, sheet: AnswerSheet) -> GivenLabels:

@@ -14,7 +14,7 @@ from axformer.intake.likeness import figures_of, unlike
 from axformer.intake.parts import FEW_INPUTS
 from axformer.repair.refit import can_refit
 from axformer.repair.training import Training
-from axformer.scores.planning import POINT, USUAL_POINTS, fewest_rows, most_changed, smallest_margin
+from axformer.scores.planning import USUAL_POINTS, free_of_labels_told
 from axformer.scores.task_tests import too_few_rows
 from axformer.wire.report import ENOUGH_TOKENS
 
@@ -60,7 +60,7 @@ def notes_on(
         *(
             _on_points(checkpoint, confirming, config)
             if unlabelled is None
-            else _on_labels(confirming_rows(confirming, unlabelled), confirming_rows(unlabelled), config)
+            else [_on_labels(confirming_rows(confirming, unlabelled), confirming_rows(unlabelled), config)]
         ),
         *_on_training(checkpoint, repair),
     ]
@@ -150,23 +150,12 @@ def _on_points(checkpoint: Checkpoint, confirming: DataSet | None, config: RunCo
             yield note
 
 
-def _on_labels(rows: int, unlabelled: int, config: RunConfig) -> Iterator[str]:
-    """What so many rows certify without a label, and how many labels the next steps take."""
+def _on_labels(rows: int, unlabelled: int, config: RunConfig) -> str:
+    """What so many rows certify without a label."""
     points = USUAL_POINTS if config.within_points is None else float(config.within_points)
-    fewest = fewest_rows(points * POINT)
-    if fewest is None or rows < fewest:
-        least = smallest_margin(rows, 0.0, 0.0) / POINT
-        yield (
-            f"{rows:,} rows cannot certify {points:g} points even where no answer changes"
-            f"{'' if fewest is None else f' (that takes {fewest:,})'}; give more rows, or ask for {least:.3g} points"
-        )
-        return
-    free = most_changed(rows, points * POINT)
-    yield (
-        f"{rows:,} rows confirm, {unlabelled:,} of them without labels: a model is certified within {points:g} "
-        f"point{'' if points == 1 else 's'} without any label while at most {free} answers change, beyond that by labels of "
-        "changed answers alone (axformer label)"
-    )
+    told, can_certify = free_of_labels_told(rows, points)
+    free = f"{rows:,} rows confirm, {unlabelled:,} of them without labels: {told} (axformer label)"
+    return free if can_certify else told
 
 
 def _on_training(checkpoint: Checkpoint, repair: Training | None) -> Iterator[str]:

@@ -4,7 +4,7 @@ from typing import Any
 
 from axformer.config import Preset
 
-_SOURCES = ("checkpoint", "validation", "test", "calibrate", "train", "against")
+_SOURCES = ("checkpoint", "validation", "test", "calibrate", "unlabelled", "train", "against")
 _SETTLED = ("preset", "config", "finetune", "forms")
 _POSTED = (*_SOURCES, *_SETTLED, "head", "goal", "analysis")
 

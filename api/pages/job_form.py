@@ -123,7 +123,7 @@ class JobForm:
         body |= {name: number_of(self.value(name)) for name in numbers if self.value(name)}
         columns = {role: self.value(COLUMN + role) for role in Columns.model_fields if self.value(COLUMN + role)}
         for part in parts:
-            if self.value(part) or part in ("checkpoint", "validation"):
+            if self.value(part):
                 body[part] = {"uri": self.value(part)}
                 if columns and part not in ("checkpoint", "against"):
                     body[part]["columns"] = columns

@@ -7,14 +7,16 @@ from typing import Any
 from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
+from api.errors import WrongStateError
 from api.resources import Resources
-from api.services import artifacts, queue
+from api.services import artifacts, labelling, queue
 from api.services.paths import points_of
 from api.views.jobs import job_read
 from axformer.forms.kinds import KINDS
 from axformer.reporting.deploy_table import deployables
 from axformer.reporting.deployable import TITLES
 from axformer.scores.path_costs import PathModel, told_beyond
+from axformer.wire.labelling import FormStandingRead, LabellingRead
 from store.repositories.events import events_after
 from store.repositories.keys import Caller
 from store.repositories.trace_views import trace_totals
@@ -45,6 +47,33 @@ def job_values(session: Session, resources: Resources, caller: Caller, job: Job)
         "events": list(reversed(events.items)),
         "actions": actions(job),
     }
+
+
+def label_values(session: Session, resources: Resources, job: Job) -> dict[str, Any]:
+    """What is certified by labels, and what more they would certify; of an export by those of the original job."""
+    try:
+        read = labelling.labelling_of(session, resources.storage, job).read
+    except WrongStateError:  # it has no answers to label, or not yet
+        read = None
+    return {
+        "standing": read,
+        "forms": [] if read is None else standings_of(read),
+        "certified": labelling.certified_from_labels(session, job),
+    }
+
+
+def standings_of(read: LabellingRead) -> list[tuple[str, FormStandingRead]]:
+    """How far forms are certified, those that are deployed first, each with its name for people; those alike once, and
+    without a name where all are."""
+    found: list[tuple[list[str], FormStandingRead]] = []
+    for form in reversed(read.forms):
+        title = TITLES.get(form.form, form.form)
+        same = next((names for names, other in found if other == form.model_copy(update={"form": other.form})), None)
+        if same is None:
+            found.append(([title], form))
+        else:
+            same.append(title)
+    return [(" and ".join(names) if len(found) > 1 else "", form) for names, form in found]
 
 
 def _beyond(job: Job) -> tuple[str, PathModel] | None:

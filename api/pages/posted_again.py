@@ -51,7 +51,7 @@ def _inputs_like(job: Job) -> tuple[dict[str, str], list[str]]:
     """The fields that every form has, and what is left out of them."""
     values = {name: str(getattr(job, name)) for name in _PLAIN}
     values |= {name: one["uri"] for name, one in job.sources.items() if shown(one["uri"]) == one["uri"]}
-    values |= {COLUMN + role: name for role, name in _columns_of(job.sources["validation"]).items()}
+    values |= {COLUMN + role: name for role, name in _columns_of(_first_data(job)).items()}
     values["labels"] = " ".join(f"{key}:{value}" for key, value in job.labels.items() if not SEPARATORS.search(value))
     return values, _left_out(job)
 
@@ -74,6 +74,11 @@ def _given_knobs(job: Job) -> dict[str, Any]:
 def _columns_of(reference: Mapping[str, Any]) -> dict[str, str]:
     """The columns that are not called like their role."""
     return {role: name for role, name in (reference.get("columns") or {}).items() if name != role}
+
+
+def _first_data(job: Job) -> Mapping[str, Any]:
+    """The data whose columns are filled in."""
+    return next(job.sources[name] for name in DATA if name in job.sources)
 
 
 def _text(name: str, value: Any) -> str:
@@ -106,6 +111,6 @@ def _left_out(job: Job) -> list[str]:
     if any(one.get("sha256") for one in given.values()):
         said.append("The digests that it expected of its inputs are not asked for again.")
     data = [one for name, one in given.items() if name in DATA]
-    if any(_columns_of(one) != _columns_of(given["validation"]) for one in data):
-        said.append("Its data sets have different columns; those of the validation data are filled in for all.")
+    if any(_columns_of(one) != _columns_of(_first_data(job)) for one in data):
+        said.append("Its data sets have different columns; those of the first are filled in for all.")
     return said

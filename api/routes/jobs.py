@@ -1,4 +1,4 @@
-"""``/v1/jobs``: post, list, look at, cancel, pause, resume, retry and delete jobs."""
+"""``/v1/jobs``: post, list, look at, cancel, pause, resume, retry, label and delete jobs."""
 
 from typing import Annotated
 
@@ -9,7 +9,7 @@ from api.http.answers import as_json
 from api.http.paging import LimitDep
 from api.openapi import answers
 from api.routes.posted import IdempotencyKey, answer_of_posting
-from api.services import handovers, jobs, posting, queue, steering
+from api.services import handovers, jobs, labelling, posting, queue, steering
 from api.services.artifacts import discard
 from api.views.jobs import job_read, jobs_page
 from axformer.wire.base import PageRead
@@ -17,6 +17,7 @@ from axformer.wire.bulk import BulkCancel, BulkRead
 from axformer.wire.handovers import DeliverTo
 from axformer.wire.jobs import JobCreate, JobRead
 from axformer.wire.kinds import JobKind
+from axformer.wire.labelling import LabellingRead, LabelsCreate, NeededRead
 from axformer.wire.states import JobOutcome
 from store.states import JobState
 from store.storage.storage import job_folder
@@ -185,3 +186,44 @@ def deliver_job(job_id: str, body: DeliverTo, caller: WriterDep, session: Sessio
     """
     job = handovers.deliver(session, settings, caller, job_id, body)
     return job_read(job)
+
+
+@router.get(
+    "/{job_id}/needed",
+    summary="See which labels would certify more",
+    responses=answers(200, "The rows, in the order in which they are asked.", "needed", 401, 404, 409),
+)
+def get_needed(job_id: str, caller: CallerDep, session: ReadingDep, storage: StorageDep) -> NeededRead:
+    """See which rows of a finished job with unlabelled rows need a label: only those whose answers changed, and only as long
+    as a smaller model can still be certified. With them comes what is certified now, and what the next models take.
+
+    The rows have no answers, so that nobody who labels them knows which model said what.
+    """
+    return labelling.needed_of(labelling.find(session, storage, caller.team_id, job_id))
+
+
+@router.post(
+    "/{job_id}/labels",
+    summary="Label changed answers",
+    responses=answers(200, "What is certified now.", "labelled", 401, 404, 409, 413, 422),
+)
+def post_labels(
+    job_id: str,
+    body: LabelsCreate,
+    caller: WriterDep,
+    session: SessionDep,
+    storage: StorageDep,
+    settings: SettingsDep,
+    resources: ResourcesDep,
+    after_commit: BackgroundTasks,
+) -> LabellingRead:
+    """Label rows of a finished job, by the names of classes or by their indices, in any order and any number of requests. All
+    labels of a request are stored, or none.
+
+    A label stands for the key that gave it, and replaces that key's earlier one. Where people disagree, a row counts as
+    unlabelled. Once a model is certified that is smaller than the result, it is exported by itself, as a job.
+    """
+    found, has_new_export = labelling.give(session, storage, settings, caller, job_id, body)
+    if has_new_export:
+        after_commit.add_task(resources.wakeup.wake)
+    return found.read

@@ -4,6 +4,7 @@ from typing import Any, TypeVar
 
 from api.http.paging import cursor_behind
 from api.services.estimates import WaitingTime
+from api.services.labelling import labelled_of
 from api.services.queue import Queue
 from axformer.wire.analysis import AnalysisAsked
 from axformer.wire.base import PageRead, Schema
@@ -45,6 +46,7 @@ def job_read(job: Job, place: PlaceRead | None = None) -> JobRead:
         error=JobErrorRead.model_validate(job.error, extra="ignore") if job.error else None,
         progress=ProgressRead.model_validate(job.progress, extra="ignore") if job.progress else None,
         report=_report(job.summary) if job.summary and "findings" not in job.summary else None,
+        labelled=labelled_of(job),
         findings=(job.summary or {}).get("findings"),
         queue=place,
         links=_links(job_path(job.id)),
@@ -80,8 +82,7 @@ def _report(summary: dict[str, Any]) -> ReportRead:
 
 
 def _links(path: str) -> JobLinks:
-    names = ("trace", "path", "events", "artifacts", "deliveries", "cancel", "pause", "resume", "retry", "deliver")
-    return JobLinks(self=path, **{name: f"{path}/{name}" for name in names})
+    return JobLinks(self=path, **{name: f"{path}/{name}" for name in JobLinks.model_fields if name != "self"})
 
 
 def queue_read(queue: Queue) -> QueueRead:

@@ -33,6 +33,7 @@ from axformer.plan.trial import Trial
 from axformer.wire.analyses import AnalysisCreate
 from axformer.wire.base import Schema
 from axformer.wire.jobs import JobCreate
+from axformer.wire.labelling import LabellingRead, NeededRead
 from axformer.wire.run import DATA
 
 _MODELS = ("checkpoint", "against")
@@ -54,10 +55,11 @@ class Client(Calls):
         Args:
             columns: names of the columns in all data, if they differ from ``text``, ``label`` and so on.
             idempotency_key: your own; the same key with the same body makes one job, in any number of processes.
-            **job: the other fields of :class:`axformer.wire.jobs.JobCreate`. Of the run these are ``checkpoint`` and
-                ``validation``, and perhaps ``test``, ``calibrate``, ``train``, ``finetune``, ``head``, ``goal`` or ``preset``,
-                ``config`` and ``forms``; beside it ``priority``, ``device``, ``labels``, ``webhook``, ``deliver`` and
-                ``hub_token``. Checkpoint and data are references, uploads, or local paths, which are uploaded.
+            **job: the other fields of :class:`axformer.wire.jobs.JobCreate`. Of the run these are ``checkpoint``,
+                ``validation`` or ``unlabelled`` or both, and perhaps ``test``, ``calibrate``, ``train``, ``finetune``,
+                ``head``, ``goal`` or ``preset``, ``config`` and ``forms``; beside it ``priority``, ``device``, ``labels``,
+                ``webhook``, ``deliver`` and ``hub_token``. Checkpoint and data are references, uploads, or local paths, which
+                are uploaded.
 
         Raises:
             ConfigError: a field is none of a job.
@@ -232,6 +234,15 @@ class Client(Calls):
         """
         body = {"name": name, "forms": forms, "hub_token": hub_token}
         return self._make(Job, f"{_path(job_id)}/path/{seq}/export", body, idempotency_key)
+
+    def needed(self, job_id: str) -> NeededRead:
+        """The rows of a finished job whose labels may certify a smaller model, and what is certified now."""
+        return self._connection.read(NeededRead, "GET", f"{_path(job_id)}/needed")
+
+    def label(self, job_id: str, labels: Mapping[str, Any]) -> LabellingRead:
+        """Give labels by the ids of rows, by names or indices, and see what is certified by them; None withdraws one."""
+        body = {"data": [{"id": row, "label": label} for row, label in labels.items()]}
+        return self._connection.read(LabellingRead, "POST", f"{_path(job_id)}/labels", json=body)
 
     def artifacts(self, job_id: str) -> list[Artifact]:
         """The files of a finished job; there are none before it has succeeded."""

@@ -20,8 +20,9 @@ from axformer.tasks.multi_label import MultiLabelClassification
 from axformer.tasks.token_classification import TokenClassification
 from axformer.wire.answer_sheet import Answer, AnswerSheet, ChangedRow, PathAnswers
 
-_READ = ("tokens", "text", "text_pair", "choices")
-"""What a person reads of a row to label it, by the fields of a task."""
+_READ = ("text", "text_pair")
+_LISTS = ("tokens", "choices")
+"""What a person reads of a row to label it, by the fields of a task; lists are called like them."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,9 @@ def _known(rows: ConfirmingRows) -> list[_Row]:
 def _inputs(rows: Rows, index: int) -> dict[str, Any]:
     """The inputs of a row by the names of its columns."""
     columns = dict.fromkeys(part for name in _READ if rows.has(name) for part in rows.parts(name))
-    return {column: rows.table[column][index] for column in columns}
+    row = rows.at([index])
+    lists = {name: row.text_lists(name, is_joined=name == "tokens")[0] for name in _LISTS if rows.has(name)}
+    return {column: rows.table[column][index] for column in columns} | lists
 
 
 def _voted(answers: Answers) -> list[Answer]:

@@ -105,9 +105,13 @@ def certify_sheet(sheet: AnswerSheet, form: str, labels: Labels, points: float |
         labels: those that people gave.
         points: how far the metric may fall; None for what the sheet says.
     """
-    standing = standing_of(sheet, form, labels, points)
+    return certificate_of(sheet, standing_of(sheet, form, labels, points), labels, points)
+
+
+def certificate_of(sheet: AnswerSheet, standing: Standing, labels: Labels, points: float | None = None) -> Certificate:
+    """The certificate of a standing; the arguments are as for :func:`certify_sheet`."""
     kept = standing.kept
-    given = sum(row.id in labels for row in sheet.changed)
+    given = sum(row.label is None and row.id in labels for row in sheet.changed)
     certificate = Certificate(
         points=sheet.points if points is None else points,
         level=CONFIDENCE,
@@ -124,7 +128,19 @@ def certify_sheet(sheet: AnswerSheet, form: str, labels: Labels, points: float |
         reason=_why_not(standing),
         sentence="",
     )
-    return certificate.model_copy(update={"sentence": sentence_of(certificate)})
+    return certificate.model_copy(update={"sentence": sentence_of(certificate, given)})
+
+
+def next_told(standing: Standing) -> str:
+    """What the next certificate of a form takes, in a sentence."""
+    if standing.upcoming is None:
+        return "Every model of the path is certified."
+    model = f"the model with {standing.upcoming.times:.2f} times fewer operations"
+    if standing.best_p_value is not None:
+        best = f"were all of them in its favour, p would be {standing.best_p_value:.2g}"
+        return f"No labels can certify {model}: {best}, and 0.05 is the most."
+    most = len(standing.needed)
+    return f"At most {most:,} more label{'' if most == 1 else 's'} decide about {model}."
 
 
 def _why_not(standing: Standing) -> str | None:
@@ -136,8 +152,12 @@ def _why_not(standing: Standing) -> str | None:
     return f"{model} waits for labels: at most {len(standing.needed):,} decide about it"
 
 
-def sentence_of(certificate: Certificate) -> str:
-    """A certificate in one sentence."""
+def sentence_of(certificate: Certificate, given: int = 0) -> str:
+    """A certificate in one sentence.
+
+    Args:
+        given: how many labels people gave for it.
+    """
     if certificate.p_value is None:
         return f"Not certified: the untouched model is kept, for {certificate.reason}."
     lost = lost_in_words(certificate.points, certificate.metric, certificate.rows)
@@ -149,7 +169,8 @@ def sentence_of(certificate: Certificate) -> str:
         if without == certificate.rows
         else f", {without:,} of them without labels"
     )
-    return f"Certified{' (asymptotic)' if certificate.asymptotic else ''}: {lost} nobody decided with{labels}."
+    by = "" if not given else f" by {given:,} label{'' if given == 1 else 's'}"
+    return f"Certified{' (asymptotic)' if certificate.asymptotic else ''}{by}: {lost} nobody decided with{labels}."
 
 
 def lost_in_words(points: float, metric: str, rows: int) -> str:

@@ -50,10 +50,15 @@ class Standing:
     passed: int
     upcoming: PathAnswers | None
     """The next model, which is not certified yet; None if every one is."""
-    is_futile: bool
-    """Whether no labels can certify the next model."""
+    best_p_value: float | None
+    """Of the next model in the best case, where no labels can certify it; else None."""
     needed: Sequence[ChangedRow]
     """The rows whose labels the next model waits for, in the order in which they are asked; none where it is out of reach."""
+
+    @property
+    def is_futile(self) -> bool:
+        """Whether no labels can certify the next model."""
+        return self.best_p_value is not None
 
 
 def standing_of(sheet: AnswerSheet, form: str, labels: Labels, points: float | None = None) -> Standing:
@@ -70,10 +75,12 @@ def standing_of(sheet: AnswerSheet, form: str, labels: Labels, points: float | N
         if worst <= ALPHA:
             passed.append((model, worst))
             continue
-        is_futile = p_value_of(sheet, model, labels, margin, is_worst=False) > ALPHA
-        needed = () if is_futile else tuple(unlabelled_of(sheet, model, labels))
-        return _standing(form, passed, len(passed) + 1, model, is_futile, needed)
-    return _standing(form, passed, len(passed), None, False, ())
+        best = p_value_of(sheet, model, labels, margin, is_worst=False)
+        if best > ALPHA:
+            return _standing(form, passed, len(passed) + 1, model, best, ())
+        needed = tuple(unlabelled_of(sheet, model, labels))
+        return _standing(form, passed, len(passed) + 1, model, None, needed)
+    return _standing(form, passed, len(passed), None, None, ())
 
 
 def _standing(
@@ -81,11 +88,11 @@ def _standing(
     passed: Sequence[tuple[PathAnswers, float]],
     tested: int,
     upcoming: PathAnswers | None,
-    is_futile: bool,
+    best_p_value: float | None,
     needed: Sequence[ChangedRow],
 ) -> Standing:
     kept, p_value = max(reversed(passed), key=lambda one: one[0].times, default=(None, None))
-    return Standing(form, kept, p_value, tested, len(passed), upcoming, is_futile, needed)
+    return Standing(form, kept, p_value, tested, len(passed), upcoming, best_p_value, needed)
 
 
 def p_value_of(

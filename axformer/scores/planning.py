@@ -105,6 +105,25 @@ def rows_needed(points: float, harm: float, gain: float) -> int | None:
     return high
 
 
+def free_of_labels_told(rows: int, points: float) -> tuple[str, bool]:
+    """What rows of which few have labels, or none, certify without any further one, and whether they can certify at all.
+
+    Args:
+        rows: confirming rows.
+        points: hundredths of the metric.
+    """
+    fewest, unit = fewest_rows(points * POINT), "point" if points == 1 else "points"
+    if fewest is None or rows < fewest:
+        least = smallest_margin(rows, 0.0, 0.0) / POINT
+        takes = "" if fewest is None else f" (that takes {fewest:,})"
+        told = f"{rows:,} rows cannot certify {points:g} {unit} even where no answer changes{takes}; give more rows, or ask for"
+        return f"{told} {least:.3g} points", False
+    free = most_changed(rows, points * POINT)
+    change = "1 answer changes" if free == 1 else f"{free} answers change"
+    told = f"a model is certified within {points:g} {unit} without any label while at most {change}"
+    return f"{told}, beyond that by labels of changed answers alone", True
+
+
 def few_rows_told(rows: int, points: float, share: float = 1.0) -> str | None:
     """A warning if confirming rows are unlikely to certify so many points of a share of right answers; otherwise None.
 

@@ -1,8 +1,8 @@
 """The answers of the models on a path to rows that certify, in ``answers.json``: all that labels are needed for."""
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from axformer.wire.base import Schema
 
@@ -12,8 +12,15 @@ NEEDED = "needed.jsonl"
 """The rows in a result whose labels may still matter, without any answer."""
 SHEET_FORMAT: Literal["axformer-answers/1"] = "axformer-answers/1"
 
+ROWS_MOST = 10_000_000
+"""More than anyone has."""
 Answer = int | list[int]
 """A class or choice by its index, 0 or 1 for no and yes; of several classes a 0 or 1 for each, of tags the index of each."""
+
+
+def _length(answer: Answer) -> int:
+    """How many classes or tags an answer names; -1 for one class or choice alone."""
+    return len(answer) if isinstance(answer, list) else -1
 
 
 class ChangedRow(Schema):
@@ -38,7 +45,7 @@ class PathAnswers(Schema):
     """The trial that led to it."""
     form: str
     """The form that answered; `compact` for the model in PyTorch."""
-    times: float
+    times: float = Field(gt=0.0, allow_inf_nan=False)
     """Operations of the untouched model for each of its own."""
     answers: dict[int, Answer]
     """Its answers by the place of the row, where they are not those of the untouched model."""
@@ -57,10 +64,25 @@ class AnswerSheet(Schema):
     """The names of classes or tags by their index; empty where answers are choices."""
     points: float = Field(gt=0.0, le=100.0)
     """How far the metric may fall, in hundredths."""
-    rows: int = Field(ge=1)
+    rows: int = Field(ge=1, le=ROWS_MOST)
     """All rows that count, copies of an input once; the answers of those that are not in `changed` did not change."""
     unlabelled: int = Field(ge=0)
     """Those of them that came without a label."""
     changed: list[ChangedRow]
     models: list[PathAnswers]
     """In the order of their tests, form after form."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        """A sheet may come from a process that nobody trusts."""
+        rows = {row.place: row for row in self.changed}
+        if not len(rows) == len(self.changed) == len({row.id for row in self.changed}) or self.unlabelled > self.rows:
+            raise ValueError("rows have a place or an id in common")
+        if any(place >= self.rows for place in rows):
+            raise ValueError("a row lies beyond the last")
+        shapes = {place: _length(row.before) for place, row in rows.items()}
+        labels = ((row.place, row.label) for row in self.changed if row.label is not None)
+        answers = (one for model in self.models for one in model.answers.items())
+        if any(shapes.get(place) != _length(answer) for place, answer in (*labels, *answers)):
+            raise ValueError("an answer is of no row, or of another length than the untouched model's")
+        return self

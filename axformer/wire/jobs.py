@@ -10,6 +10,7 @@ from axformer.wire.base import LABEL_COUNT, LabelKey, LabelValue, Name, Schema, 
 from axformer.wire.devices import Device, DeviceWord
 from axformer.wire.handovers import DeliverTo, HandoverRead
 from axformer.wire.kinds import JobKind, KindWord
+from axformer.wire.labelling import LabellingRead
 from axformer.wire.queue import PlaceRead
 from axformer.wire.report import PathPoint
 from axformer.wire.run import DATA, FormName, Run
@@ -172,7 +173,9 @@ class JobLinks(Schema):
     resume: str
     retry: str
     deliver: str = ""
-    """Empty of a service of an earlier version."""
+    """Empty of a service of an earlier version, as are the others below."""
+    needed: str = ""
+    labels: str = ""
 
 
 class JobRead(Schema):
@@ -199,9 +202,12 @@ class JobRead(Schema):
     """Why it is there, in words."""
     checkpoint: dict[str, Any]
     """As posted; the query of a URL is not shown, since it may hold a signature."""
-    validation: dict[str, Any]
+    validation: dict[str, Any] | None = None
+    """Null where unlabelled rows alone decide."""
     test: dict[str, Any] | None = None
     calibrate: dict[str, Any] | None = None
+    """Null of a service of an earlier version, too."""
+    unlabelled: dict[str, Any] | None = None
     """Null of a service of an earlier version, too."""
     train: dict[str, Any] | None = None
     finetune: dict[str, Any] | None = None
@@ -233,6 +239,8 @@ class JobRead(Schema):
     progress: ProgressRead | None
     report: ReportRead | None
     """Of a pass and of an export."""
+    labelled: LabellingRead | None = None
+    """What labels of its changed answers have certified since it has succeeded; null before the first."""
     findings: list[FindingRead] | None = None
     """Of a succeeded analysis: the last line of each report."""
     queue: PlaceRead | None

@@ -18,6 +18,7 @@ from axformer.wire.scopes import Scope
 from store.repositories.keys import create_key, revoke_key
 from store.session import session_scope
 from store.tables.teams import ApiKey
+from tests.sheets import sheet_of_path
 
 ANYBODY = None
 NOBODYS = ("name", "seq")
@@ -39,6 +40,8 @@ ACCESS: Mapping[str, Scope | None] = {
     "GET /v1/jobs/{job_id}/path": Scope.READ,
     "GET /v1/jobs/{job_id}/path/{seq}/plan": Scope.READ,
     "POST /v1/jobs/{job_id}/path/{seq}/export": Scope.WRITE,
+    "GET /v1/jobs/{job_id}/needed": Scope.READ,
+    "POST /v1/jobs/{job_id}/labels": Scope.WRITE,
     "GET /v1/jobs/{job_id}/events": Scope.READ,
     "GET /v1/jobs/{job_id}/artifacts": Scope.READ,
     "GET /v1/jobs/{job_id}/artifacts/{name:path}": Scope.READ,
@@ -69,7 +72,10 @@ ACCESS: Mapping[str, Scope | None] = {
 }
 OPEN_PAGES = {"GET /docs", "GET /sign-in", "POST /sign-in", "GET /static/{digest}/{name}"}
 SIGN_IN = "/sign-in"
-BODIES = {"/v1/jobs/{job_id}/deliver": {"uri": "hf://acme/small", "token": "x"}}
+BODIES = {
+    "/v1/jobs/{job_id}/deliver": {"uri": "hf://acme/small", "token": "x"},
+    "/v1/jobs/{job_id}/labels": {"data": [{"id": "x", "label": 0}]},
+}
 """Of routes that read theirs before they look for what is named."""
 WEBHOOK = {"url": "https://ci.acme.example/axformer?token=canary", "events": ["job.succeeded"]}
 
@@ -124,7 +130,8 @@ def owned(client, crew, stage, make_trial) -> Owned:
     job_id = stage.running([make_trial(0)], progress, webhook=WEBHOOK)
     source = PlanSource(model_type="bert", sha256="0" * 64)
     plan = PlanFile(source=source, config={"attention_top_k": 30}, layers=Plan.full(SIZE).layers)
-    stage.succeed(job_id, {"plan.json": plan.model_dump_json().encode()})
+    files = {"plan.json": plan, "answers.json": sheet_of_path()}
+    stage.succeed(job_id, {name: made.model_dump_json().encode() for name, made in files.items()})
 
     def made(path: str, **more) -> str:
         return client.post(path, headers=crew.headers, **more).json()["id"]

@@ -88,6 +88,8 @@ def of_a_job(api: TestClient, settings: Settings) -> dict[str, Any]:
         "checkpoint": {"uri": uploaded(api, "checkpoint.tar", packed(checkpoint))["uri"]},
         "validation": {"uri": upload["uri"]},
         "test": {"uri": uploaded(api, "test.jsonl", rows(20, seed=1))["uri"]},
+        "unlabelled": {"uri": uploaded(api, "traffic.jsonl", rows(200, seed=2))["uri"]},
+        "at_most": 20,
         "preset": "paper",
         "config": {"refine_margin": 1.2, "accept_poor_model": True},
         "forms": ["compact"],
@@ -106,12 +108,18 @@ def of_a_job(api: TestClient, settings: Settings) -> dict[str, Any]:
     path = api.get(at["path"]).json()
     deliveries = api.get(at["deliveries"]).json()
     message = deliveries["data"][0]["id"]
+    needed = api.get(at["needed"]).json()
+    first = needed["data"][0]
+    labelled = api.post(at["labels"], json={"data": [{"id": first["id"], "label": 0}]})
+    assert labelled.status_code == 200, labelled.text
     waiting = api.post("/v1/jobs", json=body | {"name": "again"}).json()["id"]
     return {
         "job": job,
         "jobs": api.get("/v1/jobs", params={"limit": 1}).json(),
         "trace": api.get(at["trace"], params={"limit": MOST}).json(),
         "path": path,
+        "needed": needed,
+        "labelled": labelled.json(),
         "plan": api.get(f"{at['path']}/{path['kept']}/plan").json(),
         "events": api.get(at["events"]).json(),
         "artifacts": api.get(at["artifacts"]).json(),

@@ -64,6 +64,22 @@ def test_data_that_calibrates_goes_with_a_method_that_fits(api, body):
     assert api.post("/v1/jobs", json=body).json()["calibrate"] is None
 
 
+def test_unlabelled_rows_go_beside_validation_data_or_in_its_place_where_no_label_is_needed(api, body):
+    sent = {"uri": "s3://acme/traffic.csv", "columns": {"text": "sentence"}}
+    both = api.post("/v1/jobs", json=body | {"unlabelled": sent, "goal": "within-points=1"}).json()
+    assert (both["unlabelled"], both["validation"]) == (sent, {"uri": "s3://acme/dev.csv"})
+    alone = {name: value for name, value in body.items() if name != "validation"}
+    for goal in ("same-answers=98", "operations=2", "within-points=1"):
+        job = api.post("/v1/jobs", json=alone | {"unlabelled": sent, "goal": goal}).json()
+        assert (job["validation"], job["unlabelled"], job["posted"]["unlabelled"]) == (None, sent, sent)
+        assert api.get(f"/v1/jobs/{job['id']}").json()["unlabelled"] == sent
+    for wrong in ({}, {"unlabelled": sent}, {"unlabelled": sent, "goal": "no-worse"}):
+        refused = api.post("/v1/jobs", json=alone | wrong)
+        assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "#/validation")
+    refused = api.post("/v1/jobs", json=body | {"unlabelled": sent, "goal": "same-answers"})
+    assert refused.json()["errors"][0]["pointer"] == "#/goal"
+
+
 def test_a_string_is_short_for_a_reference(api, body):
     whole = {"checkpoint": {"uri": "hf://acme/bert"}} | {
         part: {"uri": f"s3://acme/{part}.csv"} for part in ("validation", "test", "calibrate", "train")

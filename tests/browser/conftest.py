@@ -82,7 +82,7 @@ def open_tab(browser: Any, settings: Settings, tmp_path: Path) -> Iterator[Open]
     with serving(create_app(settings)) as url:
 
         def make(**options: Any) -> Tab:
-            context = browser.new_context(base_url=url, viewport={"width": 1280, "height": 900}, **options)
+            context = browser.new_context(base_url=url, **{"viewport": {"width": 1280, "height": 900}} | options)
             context.set_default_timeout(PATIENCE_MS)
             contexts.append(context)
             tab = Tab(context.new_page())

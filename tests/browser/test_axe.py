@@ -13,6 +13,7 @@ from tests.api.conftest import Stage, trial
 from tests.api.test_paths import PATH
 from tests.browser.conftest import Open, Team
 from tests.pages.test_result import FORMS
+from tests.sheets import sheet_of_path, small_sheet
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 DIMENSIONS = {"layers": 3, "heads": 2, "hidden_size": 8, "intermediate_size": 12}
@@ -36,7 +37,13 @@ def paths(sessions: Sessions, settings: Settings, team: Team) -> list[str]:
     trials = [trial(0), trial(1), trial(2, verdict="accept")]
     ended = stage.running(trials, name="ended", config=config)
     report = {"comparison": {"validation": CHANGES}, "finding": FINDING, "path": PATH} | FORMS
-    stage.succeed(ended, {"plan.json": b"{}", "model/config.json": b"{}", "report.html": b""}, **report)
+    answers = sheet_of_path().model_dump_json().encode()
+    files = {"plan.json": b"{}", "model/config.json": b"{}", "report.html": b"", "answers.json": answers}
+    stage.succeed(ended, files, **report)
+    asking = []
+    for kind in ("many", "token_classification", "multi_label_classification"):
+        asking.append(stage.running(trials))
+        stage.succeed(asking[-1], {"answers.json": small_sheet(kind).model_dump_json().encode()})
     stage.failed()
     progress = {"done": 3, "known": 9, "seconds": 1.0, "seconds_left": 2.0, "base_loss": 0.5, "min_loss": 0.4}
     running = stage.running(trials, progress | {"dimensions": DIMENSIONS}, name="at work", config=config)
@@ -47,6 +54,7 @@ def paths(sessions: Sessions, settings: Settings, team: Team) -> list[str]:
         f"/jobs/{running}/trace",
         f"/jobs/{ended}/path",
         f"/jobs/{ended}/settings",
+        *(f"/jobs/{one}/label" for one in (ended, *asking)),
     ]
     return [
         "/",

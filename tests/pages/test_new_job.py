@@ -14,6 +14,7 @@ from api.pages.formats import prose
 from api.services.webhooks import create_secret
 from axformer.config import ABOUT_PRESETS, DEFAULT_PRESET, PassConfig
 from axformer.config.goals import ABOUT_GOALS
+from axformer.wire.run import DATA
 from axformer.wire.scopes import Scope
 from store.repositories.audit import Operator
 from store.repositories.jobs import hub_token_of, list_jobs
@@ -114,6 +115,26 @@ def test_data_that_calibrates_goes_with_the_job_and_is_shown(member, sessions, c
         "sentence",
     )
     assert "s3://acme/texts.csv" in member.get(f"{answer.headers['location']}/settings").text
+
+
+def test_unlabelled_rows_go_with_the_job_without_validation_data_and_are_filled_in_again(member, sessions, crew):
+    fields = {"validation": "", "unlabelled": "s3://acme/traffic.csv", "column.text": "sentence"}
+    answer = send(member, goal="same-answers", **{"goal.same-answers": "97"}, **fields)
+    (job,) = jobs_of(sessions, crew)
+    assert set(job.sources) == {"checkpoint", "unlabelled"}
+    assert job.run["goal"] == "same-answers=97"
+    at = answer.headers["location"]
+    assert member.get(at).status_code == 200
+    assert "s3://acme/traffic.csv" in member.get(f"{at}/settings").text
+    again = member.get(f"/new?like={job.id}").text
+    assert 'id="unlabelled" name="unlabelled" value="s3://acme/traffic.csv"' in again
+    assert 'name="column.text" value="sentence"' in again
+    assert member.get(f"/analyses/new?like={job.id}").status_code == 200
+
+
+def test_each_data_set_has_one_field(member):
+    text = member.get("/new").text
+    assert [text.count(f'<input type="text" id="{part}"') for part in DATA] == [1] * len(DATA)
 
 
 @pytest.mark.parametrize("more", [{"do": "check"}, {"knob.refine_margin": "0.5"}])

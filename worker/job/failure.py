@@ -91,7 +91,8 @@ def with_original_uris(inputs: JobInputs) -> Iterator[None]:
         for path, (_, shown) in paths.items():
             message = message.replace(path, shown)
         message = _OPTION.sub(lambda option: _FIELDS.get(option[0], option[0]), message)
-        raise RefusedInputError(Failure(error.code, message, _part_of(error, blamed))) from error
+        read = "validation" if "validation" in inputs.names else "unlabelled"
+        raise RefusedInputError(Failure(error.code, message, _part_of(error, blamed, read))) from error
 
 
 def failure_of(error: Exception) -> Failure:
@@ -145,14 +146,14 @@ def _unforeseen(error: Exception) -> Failure:
     return Failure(INTERNAL_ERROR, message, retryable=True)
 
 
-def _part_of(error: InputError, blamed: str | None) -> str | None:
-    """The part of the job that an error speaks of, given the part whose path its message names."""
+def _part_of(error: InputError, blamed: str | None, read: str) -> str | None:
+    """The part of the job that an error speaks of, given the part whose path its message names, and the rows that decide."""
     match error:
         case CheckpointError():
             return "against" if blamed == "against" else "checkpoint"
         case ConfigError():
             return "reports" if str(error).startswith("--report ") else "config"
         case DataError():
-            return blamed or "validation"
+            return blamed or read
         case _:
             return blamed

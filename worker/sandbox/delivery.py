@@ -14,6 +14,7 @@ from typing import BinaryIO
 
 from axformer.config import METHODS
 from axformer.forms.kinds import KINDS
+from axformer.wire.answer_sheet import NEEDED, SHEET
 
 RESULT = "artifact"
 """Directory that the process writes the result to."""
@@ -33,6 +34,8 @@ _TOP = frozenset(
         "report.json",
         "run.json",
         "trace.jsonl",
+        NEEDED,
+        SHEET,
     }
 ).union(*(kind.about.files for kind in METHODS.values()))
 _FOLDERS = frozenset({"untouched", *(kind.directory for kind in KINDS.values())})

@@ -160,6 +160,7 @@ def _figures(shown: Sequence[JobRead], totals: Sequence[Totals]) -> list[Compare
     return [
         *_deployed(reports),
         *_held_out(base, pruned),
+        *_certified(shown),
         ComparedRow("times as fast, PyTorch", "times", list(map(_ratio, *latencies)), "high"),
         ComparedRow("times as fast by pruning alone", "times", list(map(_ratio, one_position, latencies[1])), "high"),
         ComparedRow("validation loss before", "loss", [_losses(job)[0] for job in shown]),
@@ -184,6 +185,19 @@ def _deployed(reports: Sequence[ReportRead | None]) -> list[ComparedRow]:
     return [
         ComparedRow("form to take", "figure", [form and form.title for form in forms]),
         ComparedRow("times as fast, that form", "times", [form and form.times for form in forms], "high"),
+    ]
+
+
+def _certified(shown: Sequence[JobRead]) -> list[ComparedRow]:
+    """How many times fewer operations labels have certified; nothing where none were given."""
+    labels = [None if job.labelled is None else job.labelled.labels for job in shown]
+    best = [job.labelled and job.labelled.best for job in shown]
+    if not any(labels):
+        return []
+    times = [form and form.times for form in best]
+    return [
+        ComparedRow("times fewer operations, certified by labels", "times", times, "high"),
+        ComparedRow("labels", "count", labels),
     ]
 
 

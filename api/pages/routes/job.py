@@ -13,7 +13,7 @@ from api.http.downloads import attachment, tar_of
 from api.pages import stream
 from api.pages.context import Pages
 from api.pages.deps import PagesDep, Visitor, VisitorDep, still_valid
-from api.pages.job_parts import ANALYSIS, REPORT, bundles_of, job_values
+from api.pages.job_parts import ANALYSIS, REPORT, bundles_of, job_values, label_values
 from api.pages.pictures import PLACE, WidthQuery, chart_of, fragment, holds_plans, map_of
 from api.pages.stream import PageState, Wait
 from api.resources import Resources
@@ -47,7 +47,7 @@ def show_job(
 ) -> Response:
     """The page."""
     job = jobs.find(session, visitor.caller.team_id, job_id)
-    values = job_values(session, resources, visitor.caller, job)
+    values = job_values(session, resources, visitor.caller, job) | label_values(session, resources, job)
     if job.kind is not JobKind.ANALYSIS:
         values |= {"chart": chart_of(session, job, values["totals"]), "map": map_of(session, job)}
         values["holds_plans"] = holds_plans(job)
@@ -141,7 +141,8 @@ def _look(resources: Resources, pages: Pages, visitor: Visitor, job_id: str) -> 
 
 def _parts(session: Session, resources: Resources, pages: Pages, visitor: Visitor, job_id: str) -> PageState:
     job = jobs.find(session, visitor.caller.team_id, job_id)
-    values = job_values(session, resources, visitor.caller, job) | {"visitor": visitor}
+    values = job_values(session, resources, visitor.caller, job) | label_values(session, resources, job)
+    values["visitor"] = visitor
     parts = {name: pages.text(f"job/{name}.html", **values) for name in _PARTS}
     return PageState(parts, is_last=job.state in TERMINAL)
 

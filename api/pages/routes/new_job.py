@@ -205,12 +205,7 @@ def _groups(listed: KnobsRead) -> dict[str, list[KnobRead]]:
     return groups
 
 
-_OTHER_DATA = {
-    part: {"title": title, "note": Run.model_fields[part].description}
-    for part, title in DATA.items()
-    if not Run.model_fields[part].is_required()
-}
-"""Data that a run can do without."""
+_DATA = {part: {"title": title, "note": Run.model_fields[part].description} for part, title in DATA.items()}
 
 
 def _page(
@@ -235,7 +230,7 @@ def _page(
         "knob_groups": _groups(listed).items(),
         "usual": _USUAL,
         "all_forms": FORMS,
-        "other_data": _OTHER_DATA,
+        "data": _DATA,
         "about_presets": ABOUT_PRESETS,
         "goals": {name.value: about for name, about in ABOUT_GOALS.items()},
         "finetune": FinetuneSettings.model_fields,

@@ -140,7 +140,7 @@ async function send(name, files) {
     const stored = await answer.json();
     form.elements[name].value = stored.uri;
     note.textContent = `${stored.filename}, ${stored.bytes.toLocaleString("en")} bytes, SHA-256 ${stored.sha256.slice(0, 12)}…${told}`;
-    if (name === "validation") await guess(stored.id);
+    if (name === "validation" || (name === "unlabelled" && !form.elements.validation.value)) await guess(stored.id);
     if (MODELS.includes(name)) await look(stored.id, name, note);
   } catch {
     note.textContent = "The file did not arrive; choose it again.";
@@ -177,6 +177,6 @@ for (const place of form.querySelectorAll(".reference")) {
 }
 task.addEventListener("change", showRoles);
 chooseTask();
-const given = form.elements.validation.value;
+const given = form.elements.validation.value || form.elements.unlabelled?.value || "";
 if (given.startsWith("upload:")) guess(given.slice("upload:".length));
 document.querySelector("#wrong, #stops, #fine")?.scrollIntoView({ block: "center" });

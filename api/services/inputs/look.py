@@ -12,7 +12,15 @@ from api.services.inputs.checkpoint import CheckpointModel, look_at_checkpoint
 from api.services.inputs.contents import Contents, UnreadableError
 from api.services.inputs.data import look_at_data
 from axformer.config.common import BY_ROWS
-from axformer.scores.planning import POINT, USUAL_RATE, few_rows_told, fewest_rows, smallest_margin
+from axformer.scores.planning import (
+    POINT,
+    USUAL_POINTS,
+    USUAL_RATE,
+    few_rows_told,
+    fewest_rows,
+    free_of_labels_told,
+    smallest_margin,
+)
 from axformer.wire.heads import NewHead
 from axformer.wire.jobs import JobCreate
 from axformer.wire.run import DATA, WITHOUT_LABELS
@@ -49,20 +57,22 @@ def look_at_inputs(
     """Everything that can be seen here of the inputs of a job with these knobs; nothing is written."""
     contents = Contents(session, storage, settings, team_id)
     seen, model = _checkpoint(contents, body.checkpoint.uri, body.head)
-    found = [seen]
+    found, rows = [seen], dict[str, int | None]()
     for part, source in body.data().items():
         columns = source.columns.model_dump() if source.columns is not None else {}
-        seen, rows = _data(contents, part, source.uri, columns, model)
+        seen, rows[part] = _data(contents, part, source.uri, columns, model)
         found.append(seen)
-        if part == "validation" and rows is not None and model is not None and model.is_share_right:
-            found += _points(rows, config)
+    if model is not None and model.is_share_right:
+        found += _points(rows, config)
     return found
 
 
-def _points(rows: int, config: Mapping[str, Any]) -> list[Seen]:
-    """What so many validation rows can certify, if that is less than was asked for."""
-    points, share = config.get("within_points"), config.get("confirm")
-    if not points or not share:
+def _points(counts: Mapping[str, int | None], config: Mapping[str, Any]) -> list[Seen]:
+    """What the rows of each data set can certify, if that is less than was asked for or takes labels."""
+    rows, points, share = counts.get("validation"), config.get("within_points"), config.get("confirm")
+    if "unlabelled" in counts:
+        return _without_labels(counts, points, share)
+    if rows is None or not points or not share:
         return []
     confirming = int(rows * share)
     if points == BY_ROWS:
@@ -73,6 +83,18 @@ def _points(rows: int, config: Mapping[str, Any]) -> list[Seen]:
     told, fewest = few_rows_told(confirming, points, share), fewest_rows(points * POINT)
     is_known = fewest is None or confirming < fewest
     return [] if told is None else [Seen("points", None, f"{told}.", is_wrong=is_known)]
+
+
+def _without_labels(counts: Mapping[str, int | None], points: Any, share: float | None) -> list[Seen]:
+    """What unlabelled rows certify, of which half at most calibrate, with the part of the validation rows that confirms."""
+    free, labelled = counts["unlabelled"], counts.get("validation", 0)
+    if free is None or labelled is None:
+        return []
+    rows = free - free // 2 + int(labelled * (share or 0))
+    likely = smallest_margin(rows, USUAL_RATE, USUAL_RATE) / POINT
+    told, can_certify = free_of_labels_told(rows, likely if points == BY_ROWS else points or USUAL_POINTS)
+    told = f"at least {rows:,} rows confirm: {told}." if can_certify else f"{told}."
+    return [Seen("points", None, told, is_wrong=points is not None and not can_certify)]
 
 
 def names_of(
