@@ -26,7 +26,7 @@ _METRICS = ("exact_match", "acc", "acc_norm")
 
 
 @dataclass(frozen=True)
-class Verdict:
+class AnswersVerdict:
     """Whether a model lost less than some points, on all rows or on those of one group."""
 
     rows: int
@@ -71,8 +71,8 @@ class Verdict:
 class Certified:
     """The verdict on all rows, and on each group if there are groups."""
 
-    whole: Verdict
-    groups: tuple[Verdict, ...] = ()
+    whole: AnswersVerdict
+    groups: tuple[AnswersVerdict, ...] = ()
 
     @property
     def is_certified(self) -> bool:
@@ -135,7 +135,7 @@ def _verdict(
     labels: Sequence[Hashable],
     points: float,
     group: str | None,
-) -> Verdict:
+) -> AnswersVerdict:
     changed = [row for row in rows if old[row] != new[row]]
     unlabelled = tuple(row for row in changed if labels[row] is None)
     lost = sum(old[row] == labels[row] for row in changed)
@@ -143,10 +143,10 @@ def _verdict(
     p_value = exact_p_value(gained, lost, len(rows), points * POINT, len(unlabelled))
     best = exact_p_value(gained + len(unlabelled), lost, len(rows), points * POINT)
     needed = unlabelled if best <= ALPHA and (p_value > ALPHA or group is not None) else ()
-    return Verdict(len(rows), len(changed), gained, lost, len(unlabelled), points, p_value, needed, group)
+    return AnswersVerdict(len(rows), len(changed), gained, lost, len(unlabelled), points, p_value, needed, group)
 
 
-def _together(groups: Sequence[Verdict]) -> tuple[Verdict, ...]:
+def _together(groups: Sequence[AnswersVerdict]) -> tuple[AnswersVerdict, ...]:
     """The groups with p-values adjusted so that all hold together (Holm, 1979)."""
     adjusted, largest = {}, 0.0
     for place, verdict in enumerate(sorted(groups, key=lambda one: one.p_value)):

@@ -28,7 +28,7 @@ from axformer.repair.training import Repaired
 from axformer.reporting.advice import with_advice
 from axformer.reporting.card import PICTURE, write_card
 from axformer.reporting.card_forms import loading_of
-from axformer.reporting.form_path import FormPaths, Tested, certify_form, together
+from axformer.reporting.form_path import FormPaths, TestedRows, certify_form, together
 from axformer.reporting.form_reports import summary
 from axformer.reporting.measure import doubted, make_report, measure_both
 from axformer.reporting.page import PAGE, report_page
@@ -193,7 +193,7 @@ def _along_path(
     if len(measured.points) < 2 or (measured.certificate is None and measured.sheet is None):
         return FormPaths({}, plan)
     at_most = None if decided.run is None else decided.run.at_most
-    tested = Tested(sets, at_most or decided.allowed or USUAL_POINTS, decided.labels)
+    tested = TestedRows(sets, at_most or decided.allowed or USUAL_POINTS, decided.labels)
     try:
         found = certify_form(
             *(ONNX_INT8, measured, targets, decided.checkpoint, made.model_of, validation.samples, tested)

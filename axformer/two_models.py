@@ -15,7 +15,7 @@ from axformer.data.columns import DataSource
 from axformer.data.reading import read_rows
 from axformer.data.rows import Rows
 from axformer.errors import CheckpointError, ConfigError
-from axformer.gate import Verdict, certify
+from axformer.gate import AnswersVerdict, certify
 from axformer.intake.checkpoint import Checkpoint, load_checkpoint
 from axformer.intake.dataset import prepare
 from axformer.plan.plan import read_plan_file
@@ -62,7 +62,9 @@ def disagreements(before: str, after: str, source: DataSource, device: str) -> t
     return rows.at(differing), len(rows)
 
 
-def certify_pair(before: str, after: str, source: DataSource, points: float, rows: int | None, device: str) -> Verdict:
+def certify_pair(
+    before: str, after: str, source: DataSource, points: float, rows: int | None, device: str
+) -> AnswersVerdict:
     """Test whether the second model's accuracy is less than some points below the first one's.
 
     Args:

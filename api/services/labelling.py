@@ -15,7 +15,7 @@ from api.services import artifacts, exports, jobs
 from axformer.errors import DataError
 from axformer.labels import agreed_labels, named
 from axformer.scores.certificate import certificate_of, next_told
-from axformer.scores.labelling import Labels, Standing, forms_of, label_of, most_labels, standing_of
+from axformer.scores.labelling import Labels, PathStanding, forms_of, label_of, most_labels, standing_of
 from axformer.wire.answer_sheet import SHEET, Answer, AnswerSheet, ChangedRow
 from axformer.wire.base import NAME_LENGTH
 from axformer.wire.jobs import ExportCreate
@@ -65,7 +65,7 @@ class Labelling:
         return agreed_labels({row_id: [one.label for one in given] for row_id, given in self.by_row.items()})
 
     @cached_property
-    def standings(self) -> list[Standing]:
+    def standings(self) -> list[PathStanding]:
         """How far each form is certified."""
         return [standing_of(self.sheet, form, self.agreed) for form in forms_of(self.sheet)]
 
@@ -95,7 +95,7 @@ class Labelling:
         exported = [] if known is None else known.exports
         return LabellingRead(labels=len(self.agreed), disagreed=len(self.disagreed), forms=forms, exports=exported)
 
-    def _form(self, standing: Standing) -> FormStandingRead:
+    def _form(self, standing: PathStanding) -> FormStandingRead:
         sheet, labels, upcoming = self.sheet, self.agreed, standing.upcoming
         certified = [model.seq for model in sheet.models if model.form == standing.form][: standing.passed]
         counted = [] if upcoming is None else [row for row in sheet.changed if row.place in upcoming.answers]

@@ -24,7 +24,7 @@ from axformer.intake.dataset import DataSet
 from axformer.model.operations import Operations
 from axformer.plan.path import Point
 from axformer.plan.plan import Plan
-from axformer.scores.answer_sheets import ConfirmingRows, PathModel, sheet_of
+from axformer.scores.answer_sheets import AnsweringModel, ConfirmingRows, sheet_of
 from axformer.scores.certificate import certify, certify_sheet
 from axformer.scores.confidence import CONFIDENCE, Figures, lower_bound
 from axformer.scores.labelling import Labels
@@ -156,7 +156,7 @@ def _by_answers(
     names = [name for name in (CONFIRMING, UNLABELLED) if name in sets and not (is_doubted and name == CONFIRMING)]
     operations = _operations(checkpoint, points, sets[UNLABELLED].samples)
     models = [
-        PathModel(point.seq, COMPACT, operations[0] / operations[index], [found[name][index] for name in names])
+        AnsweringModel(point.seq, COMPACT, operations[0] / operations[index], [found[name][index] for name in names])
         for index, point in enumerate(points)
     ]
     sheet = sheet_of(rows, models[0].answers, models[1:], checkpoint.model.config, allowed or USUAL_POINTS)

@@ -21,7 +21,7 @@ from axformer.methods.targets import Targets
 from axformer.model.number_format import cast
 from axformer.plan.path import Point
 from axformer.plan.plan import Plan
-from axformer.scores.answer_sheets import ConfirmingRows, PathModel, sheet_of
+from axformer.scores.answer_sheets import AnsweringModel, ConfirmingRows, sheet_of
 from axformer.scores.certificate import certify, certify_sheet
 from axformer.scores.labelling import Labels, p_value_of
 from axformer.scores.measured import Measured, measure
@@ -82,7 +82,7 @@ class FormPaths:
 
 
 @dataclass(frozen=True)
-class Tested:
+class TestedRows:
     """The rows that certify, and what they are to show."""
 
     sets: Mapping[str, DataSet]
@@ -99,7 +99,7 @@ def certify_form(
     checkpoint: Checkpoint,
     model_of: Callable[[Plan], Any],
     samples: Samples,
-    tested: Tested,
+    tested: TestedRows,
     on_step: OnStep = ignore,
 ) -> FormPath:
     """Certify a form along a measured path.
@@ -120,7 +120,7 @@ def certify_form(
             form = loaded_form(Finished(checkpoint, point.plan, model, samples), name, Path(scratch))
             answers = [measure(form.model, checkpoint.task, data.samples) for data in sets.values()]
         counter.advance(detail=f"certifying {name} of trial {point.seq}")
-        if not judge.goes_on(PathModel(point.seq, name, targets.speedup(point.plan), answers)):
+        if not judge.goes_on(AnsweringModel(point.seq, name, targets.speedup(point.plan), answers)):
             break
     certificate = judge.certificate()
     kept = next(point for point in path.points if point.seq == certificate.kept)
@@ -135,12 +135,12 @@ class _Judge:
         name: str,
         untouched: Sequence[Measured],
         sets: Mapping[str, DataSet],
-        tested: Tested,
+        tested: TestedRows,
         checkpoint: Checkpoint,
     ) -> None:
         self._name, self._untouched, self._tested, self._checkpoint = name, untouched, tested, checkpoint
         self._rows = ConfirmingRows(sets.get(CONFIRMING), sets[UNLABELLED]) if UNLABELLED in sets else None
-        self._models: list[PathModel] = []
+        self._models: list[AnsweringModel] = []
         self._values: list[float] = []
 
     @property
@@ -156,7 +156,7 @@ class _Judge:
         config = self._checkpoint.model.config
         return sheet_of(self._rows, self._untouched, self._models, config, self._tested.points)
 
-    def goes_on(self, model: PathModel) -> bool:
+    def goes_on(self, model: AnsweringModel) -> bool:
         """Take the next model, and say whether one more may be certified, with further labels perhaps."""
         self._models.append(model)
         sheet, margin, labels = self.sheet, self._tested.points * POINT, self._tested.labels

@@ -26,7 +26,7 @@ from axformer.reporting.findings import finding_of
 from axformer.reporting.form_reports import FormsMeasured, JudgedBy, measure_forms, stock_attention_in, summary
 from axformer.reporting.look import doubt_about
 from axformer.reporting.speed import QUICK
-from axformer.scores.answer_sheets import ConfirmingRows, PathModel, sheet_of
+from axformer.scores.answer_sheets import AnsweringModel, ConfirmingRows, sheet_of
 from axformer.scores.labelling import p_value_of
 from axformer.scores.measured import Measured, Sets, as_report, compare, measure, measure_sets
 from axformer.scores.planning import POINT, USUAL_POINTS, USUAL_POINTS_OF_A_WISH
@@ -233,7 +233,7 @@ def _judged_by(
     rows = ConfirmingRows(others.get(CONFIRMING) if CONFIRMING in tested else None, unlabelled)
 
     def p_value(form: Mapping[str, Measured]) -> float:
-        model = PathModel(0, "", 1.0, [form[name] for name in tested])
+        model = AnsweringModel(0, "", 1.0, [form[name] for name in tested])
         sheet = sheet_of(rows, [both.base[name] for name in tested], [model], config, points)
         return p_value_of(sheet, sheet.models[0], {}, points * POINT)
 

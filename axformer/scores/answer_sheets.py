@@ -44,7 +44,7 @@ Answers = Sequence[Measured]
 
 
 @dataclass(frozen=True)
-class PathModel:
+class AnsweringModel:
     """A model of the path and its answers."""
 
     seq: int
@@ -55,7 +55,7 @@ class PathModel:
 
 
 def sheet_of(
-    rows: ConfirmingRows, untouched: Answers, models: Sequence[PathModel], config: Any, points: float
+    rows: ConfirmingRows, untouched: Answers, models: Sequence[AnsweringModel], config: Any, points: float
 ) -> AnswerSheet:
     """The sheet of a path.
 

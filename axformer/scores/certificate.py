@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from axformer.scores.confidence import CONFIDENCE
-from axformer.scores.labelling import Labels, Standing, standing_of
+from axformer.scores.labelling import Labels, PathStanding, standing_of
 from axformer.scores.paired_tests import ALPHA, PairedTest
 from axformer.wire.answer_sheet import AnswerSheet
 from axformer.wire.verdicts import Certificate
@@ -108,7 +108,9 @@ def certify_sheet(sheet: AnswerSheet, form: str, labels: Labels, points: float |
     return certificate_of(sheet, standing_of(sheet, form, labels, points), labels, points)
 
 
-def certificate_of(sheet: AnswerSheet, standing: Standing, labels: Labels, points: float | None = None) -> Certificate:
+def certificate_of(
+    sheet: AnswerSheet, standing: PathStanding, labels: Labels, points: float | None = None
+) -> Certificate:
     """The certificate of a standing; the arguments are as for :func:`certify_sheet`."""
     kept = standing.kept
     given = sum(row.label is None and row.id in labels for row in sheet.changed)
@@ -131,7 +133,7 @@ def certificate_of(sheet: AnswerSheet, standing: Standing, labels: Labels, point
     return certificate.model_copy(update={"sentence": sentence_of(certificate, given)})
 
 
-def next_told(standing: Standing) -> str:
+def next_told(standing: PathStanding) -> str:
     """What the next certificate of a form takes, in a sentence."""
     if standing.upcoming is None:
         return "Every model of the path is certified."
@@ -143,7 +145,7 @@ def next_told(standing: Standing) -> str:
     return f"At most {most:,} more label{'' if most == 1 else 's'} decide about {model}."
 
 
-def _why_not(standing: Standing) -> str | None:
+def _why_not(standing: PathStanding) -> str | None:
     if standing.upcoming is None:
         return None if standing.tested else "nothing smaller was accepted"
     model = f"the model of trial {standing.upcoming.seq}"

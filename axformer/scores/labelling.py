@@ -28,7 +28,7 @@ _exact = lru_cache(maxsize=1 << 14)(exact_p_value)
 
 
 @dataclass(frozen=True)
-class Tally:
+class AnswerTally:
     """What became of one model's answers."""
 
     gained: int
@@ -38,7 +38,7 @@ class Tally:
 
 
 @dataclass(frozen=True)
-class Standing:
+class PathStanding:
     """How far along a path a form is certified."""
 
     form: str
@@ -61,7 +61,7 @@ class Standing:
         return self.best_p_value is not None
 
 
-def standing_of(sheet: AnswerSheet, form: str, labels: Labels, points: float | None = None) -> Standing:
+def standing_of(sheet: AnswerSheet, form: str, labels: Labels, points: float | None = None) -> PathStanding:
     """Test the models of a form in the order of the path, with the labels that are known so far.
 
     Args:
@@ -90,9 +90,9 @@ def _standing(
     upcoming: PathAnswers | None,
     best_p_value: float | None,
     needed: Sequence[ChangedRow],
-) -> Standing:
+) -> PathStanding:
     kept, p_value = max(reversed(passed), key=lambda one: one[0].times, default=(None, None))
-    return Standing(form, kept, p_value, tested, len(passed), upcoming, best_p_value, needed)
+    return PathStanding(form, kept, p_value, tested, len(passed), upcoming, best_p_value, needed)
 
 
 def p_value_of(
@@ -108,7 +108,7 @@ def p_value_of(
     return _exact(counts.gained + counts.unlabelled, counts.lost, sheet.rows, margin)
 
 
-def tally(sheet: AnswerSheet, model: PathAnswers, labels: Labels) -> Tally:
+def tally(sheet: AnswerSheet, model: PathAnswers, labels: Labels) -> AnswerTally:
     """Count what became of a model's answers, each of them right or wrong as a whole."""
     gained = lost = unlabelled = 0
     for row in sheet.changed:
@@ -118,7 +118,7 @@ def tally(sheet: AnswerSheet, model: PathAnswers, labels: Labels) -> Tally:
         unlabelled += label is None
         lost += row.before == label
         gained += model.answers[row.place] == label
-    return Tally(gained, lost, unlabelled)
+    return AnswerTally(gained, lost, unlabelled)
 
 
 def _differences(
