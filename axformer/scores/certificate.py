@@ -160,6 +160,9 @@ def sentence_of(certificate: Certificate, given: int = 0) -> str:
     Args:
         given: how many labels people gave for it.
     """
+    if certificate.p_value is None and certificate.unlabelled:
+        within = f"{certificate.points:g} point{'' if certificate.points == 1 else 's'}"
+        return f"Not certified: only the untouched model is sure to be within {within}, for {certificate.reason}."
     if certificate.p_value is None:
         return f"Not certified: the untouched model is kept, for {certificate.reason}."
     lost = lost_in_words(certificate.points, certificate.metric, certificate.rows)

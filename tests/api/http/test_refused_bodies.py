@@ -85,7 +85,7 @@ BAD_FIELDS = [
     (
         {"goal": "fast"},
         "#/goal",
-        "there are no-worse, within-points=1, speedup=2, operations=2, fewer-layers=1, as-paper",
+        "there are no-worse, within-points=1, same-answers=98, speedup=2, operations=2, fewer-layers=1, as-paper",
     ),
     ({"goal": "speedup=0.5"}, "#/goal", "must lie above 1"),
     ({"goal": "no-worse", "preset": "paper"}, "#/goal", "leave goal 'no-worse' or preset 'paper' out"),
