@@ -183,7 +183,7 @@ def _line(console: Console, prompt: str) -> str:
 
 def progress(sheet: AnswerSheet, labels: Labels) -> str:
     """How far each form is certified, and how many labels decide about its next models at most."""
-    told = []
+    told, within = [], f"{sheet.points:g} point{'' if sheet.points == 1 else 's'}"
     for form in forms_of(sheet):
         standing = standing_of(sheet, form, labels)
         now = "nothing" if standing.kept is None else f"{standing.kept.times:.2f} times fewer operations"
@@ -193,7 +193,7 @@ def progress(sheet: AnswerSheet, labels: Labels) -> str:
         further = (
             "the next model is out of reach" if standing.is_futile else ", ".join(steps[:_STEPS]) or "no model is left"
         )
-        told.append(f"{TITLES.get(form, form)}: {now} is certified within {sheet.points:g} points; {further}.")
+        told.append(f"{TITLES.get(form, form)}: {now} is certified within {within}; {further}.")
     return "\n".join(told)
 
 
