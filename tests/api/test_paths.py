@@ -21,6 +21,7 @@ def point(seq: int, **changes):
         "loss": 1 / (seq + 3),
         "deciding": None,
         "confirming": {"loss": 0.5 + seq, "accuracy": 0.75},
+        "unlabelled": None,
         "test": None,
         "parameters": 1000 - 100 * seq,
         "encoder_parameters": 500 - 100 * seq,
