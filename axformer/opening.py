@@ -162,7 +162,10 @@ def with_trained_head(inputs: Inputs, head: NewHead, config: RunConfig, surround
     headed = train_head(base, head, deciding, training, surroundings)
     if config.needs.base:
         training = replace(training, base=base)
-    return replace(inputs, checkpoint=loaded_again(headed, base), repair=training, headed=headed)
+    trained, unlabelled = loaded_again(headed, base), inputs.unlabelled
+    if unlabelled is not None:  # it was answered by the head before its training
+        unlabelled = with_own_answers(unlabelled.rows, inputs.validation, trained, config)
+    return replace(inputs, checkpoint=trained, repair=training, headed=headed, unlabelled=unlabelled)
 
 
 def training_on(

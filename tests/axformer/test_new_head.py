@@ -143,6 +143,14 @@ def test_the_trained_model_knows_its_classes_and_has_learned(files: Path) -> Non
     assert sum(trained[-third:]) < sum(trained[:third])
 
 
+def test_unlabelled_rows_have_the_answers_of_the_trained_head(files: Path, tmp_path: Path) -> None:
+    texts = write_rows(tmp_path / "texts.jsonl", [{"text": row["text"]} for row in tiny_rows(60, seed=9)])
+    run = opened(files, unlabelled=source(texts))
+    assert run._unlabelled is not None
+    assert measure(run._checkpoint.model, run._checkpoint.task, run._unlabelled.samples).figures["accuracy"] == 1.0
+    assert len(set(run._unlabelled.samples.encoded.labels)) == 2, "the head has learned something"
+
+
 def test_a_killed_training_goes_on_and_ends_with_the_same_bytes(files: Path, tmp_path: Path) -> None:
     killed = forked_interpreter(["-c", KILLED, str(files), str(tmp_path)])
     assert killed.returncode == -signal.SIGKILL
