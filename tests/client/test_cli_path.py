@@ -17,6 +17,7 @@ PATH = [
         "loss": 0.5 - seq / 10,
         "deciding": None,
         "confirming": None,
+        "unlabelled": None,
         "test": {"loss": 0.6 - seq / 10, "accuracy": accuracy},
         "parameters": 1_000_000 - 100_000 * seq,
         "encoder_parameters": 400_000 - 100_000 * seq,
