@@ -132,7 +132,7 @@ def drawn_to_calibrate(data: DataSet, checkpoint: Checkpoint, config: RunConfig)
     """As many of the rows as ``calibrate_rows`` says, drawn at random and in the order of the file, no input twice; the same
     data set if these are all. Their labels are left out."""
     rows, inputs = data.rows, len(set(data.samples.encoded.inputs))
-    drawn = sorted(needed_to_calibrate(data.samples.encoded, checkpoint, config))
+    drawn = sorted(needed_to_calibrate(data.samples.encoded, checkpoint.dimensions.intermediate_size, config))
     if len(drawn) == len(rows):
         return data
     part = prepare_inputs(data, rows.at(drawn), checkpoint, config)
@@ -147,9 +147,12 @@ def drawn_to_calibrate(data: DataSet, checkpoint: Checkpoint, config: RunConfig)
     return replace(part, samples=replace(part.samples, encoded=encoded))
 
 
-def needed_to_calibrate(encoded: Encoded, checkpoint: Checkpoint, config: RunConfig) -> list[int]:
-    """The indices of the samples that calibrate, in a random order: the first copies of some inputs."""
-    neurons = checkpoint.dimensions.intermediate_size
+def needed_to_calibrate(encoded: Encoded, neurons: int, config: RunConfig) -> list[int]:
+    """The indices of the samples that calibrate, in a random order: the first copies of some inputs.
+
+    Args:
+        neurons: of a block of the model.
+    """
     different = torch.tensor(sorted(set(encoded.inputs)))
     order = different[torch.randperm(len(different), generator=torch.Generator().manual_seed(config.seed))]
     count = config.calibrate_rows

@@ -59,7 +59,7 @@ def split(
     if not calibrates:
         return None, rows
     inputs = every.samples.encoded.inputs
-    drawn = needed_to_calibrate(every.samples.encoded, checkpoint, config)
+    drawn = needed_to_calibrate(every.samples.encoded, checkpoint.dimensions.intermediate_size, config)
     calibrating = set(drawn[: len(set(inputs)) // 2])
     places = [[row for row, first in enumerate(inputs) if (first in calibrating) is wanted] for wanted in (True, False)]
     if not all(places):

@@ -15,7 +15,7 @@ from axformer.config import PassConfig, RunConfig, make_config
 from axformer.config.layers import LayersConfig, Schedule
 from axformer.data.encoding import without_labels
 from axformer.errors import CheckpointError
-from axformer.intake.dataset import _drawn
+from axformer.intake.dataset import needed_to_calibrate
 from axformer.intake.footprint import PROCESS_BYTES, DataSizes, RunWork, Sizes, at_ease, largest_part, least
 from axformer.intake.sizes import read_data_sizes, read_sizes
 from axformer.plan.elements import Dimensions
@@ -125,14 +125,16 @@ def rows_of_words(path: Path, size: int, words: int) -> list[int]:
     [(1_000, 8), (30_000, 60), (1_000_000, 8), (1_000_000, 400), (10_000_000, 60), (100_000_000, 400)],
 )
 @pytest.mark.parametrize("part", ["validation", "calibrate"])
-def test_what_is_fitted_is_estimated_as_it_is_drawn(tmp_path: Path, size: int, words: int, part: str) -> None:
+def test_what_is_fitted_is_estimated_as_it_is_drawn(
+    tmp_path: Path, size: int, words: int, part: str
+) -> None:
     config = make_config("smallest", {"confirm": 0.4})
     lengths = rows_of_words(tmp_path / "data.jsonl", size, words)
     files = {"validation": tmp_path / "data.jsonl", part: tmp_path / "data.jsonl"}
     if part == "validation":
         lengths = lengths[: len(lengths) - int(0.4 * len(lengths))]
     ids = [range(place, place + length) for place, length in enumerate(lengths)]
-    drawn = sum(lengths[row] for row in _drawn(without_labels({"input_ids": ids}), 3072, config))
+    drawn = sum(lengths[row] for row in needed_to_calibrate(without_labels({"input_ids": ids}), 3072, config))
     estimate = read_data_sizes(files, config, 3072).fitted_tokens
     assert drawn / 2 <= estimate <= 2 * drawn + 512
 
