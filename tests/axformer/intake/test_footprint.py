@@ -125,9 +125,7 @@ def rows_of_words(path: Path, size: int, words: int) -> list[int]:
     [(1_000, 8), (30_000, 60), (1_000_000, 8), (1_000_000, 400), (10_000_000, 60), (100_000_000, 400)],
 )
 @pytest.mark.parametrize("part", ["validation", "calibrate"])
-def test_what_is_fitted_is_estimated_as_it_is_drawn(
-    tmp_path: Path, size: int, words: int, part: str
-) -> None:
+def test_what_is_fitted_is_estimated_as_it_is_drawn(tmp_path: Path, size: int, words: int, part: str) -> None:
     config = make_config("smallest", {"confirm": 0.4})
     lengths = rows_of_words(tmp_path / "data.jsonl", size, words)
     files = {"validation": tmp_path / "data.jsonl", part: tmp_path / "data.jsonl"}
