@@ -147,6 +147,7 @@ def publish(
         report = make_report(
             *(checkpoint, decided.decisions, made.model, written, validation, others, decided.config, both),
             None if decided.run is None else decided.run.at_most,
+            decided.labels,
         )
         certificate = report.certificate
         if certificate is not None and made.repaired is not None and not made.repaired.is_measured:

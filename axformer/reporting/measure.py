@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 from axformer.config import RunConfig
@@ -27,7 +28,7 @@ from axformer.reporting.form_reports import FormsMeasured, JudgedBy, measure_for
 from axformer.reporting.look import doubt_about
 from axformer.reporting.speed import QUICK
 from axformer.scores.answer_sheets import AnsweringModel, ConfirmingRows, sheet_of
-from axformer.scores.labelling import p_value_of
+from axformer.scores.labelling import Labels, p_value_of
 from axformer.scores.measured import Measured, Sets, as_report, compare, measure, measure_sets
 from axformer.scores.planning import POINT, USUAL_POINTS, USUAL_POINTS_OF_A_WISH
 from axformer.scores.task_tests import is_share_right, paired_test
@@ -84,6 +85,7 @@ def make_report(
     config: RunConfig,
     both: BothMeasured,
     at_most: float | None = None,
+    labels: Labels = MappingProxyType({}),
 ) -> Report:
     """Measure the speed of both models and of all forms, and write the report.
 
@@ -94,6 +96,7 @@ def make_report(
         others: the confirming part of the validation data and the held-out data, by these names.
         both: both models on the data.
         at_most: the points that a form may cost to be advised; None for what goes with the knobs.
+        labels: those that people gave for unlabelled rows.
 
     Raises:
         ArtifactError: a form returns a value that is not a finite number.
@@ -109,7 +112,7 @@ def make_report(
     with computing_in(base, checkpoint.dtype):
         found = measure_forms(
             *(checkpoint, small, written, sets, both.base, both.small),
-            _judged_by(judged, checkpoint, both, others, decisions.certificate),
+            _judged_by(judged, checkpoint, both, others, decisions.certificate, labels),
             QUICK,
         )
     latency = _latency(found)
@@ -219,7 +222,12 @@ def _voters(sets: Sets, name: str) -> int:
 
 
 def _judged_by(
-    judged: JudgedRows, checkpoint: Checkpoint, both: BothMeasured, others: Sets, certificate: Certificate | None
+    judged: JudgedRows,
+    checkpoint: Checkpoint,
+    both: BothMeasured,
+    others: Sets,
+    certificate: Certificate | None,
+    labels: Labels,
 ) -> JudgedBy:
     config, points = checkpoint.model.config, judged.points
     names = ClassNames.of(config).names
@@ -235,7 +243,7 @@ def _judged_by(
     def p_value(form: Mapping[str, Measured]) -> float:
         model = AnsweringModel(0, "", 1.0, [form[name] for name in tested])
         sheet = sheet_of(rows, [both.base[name] for name in tested], [model], config, points)
-        return p_value_of(sheet, sheet.models[0], {}, points * POINT)
+        return p_value_of(sheet, sheet.models[0], labels, points * POINT)
 
     return JudgedBy(judged, names, p_value, tested)
 

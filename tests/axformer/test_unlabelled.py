@@ -187,6 +187,8 @@ def test_labels_of_changed_answers_certify_a_smaller_model_and_make_it(result: P
     again = json.loads((result.parent / "better" / "report.json").read_text(encoding="utf-8"))
     assert again["certificate"]["kept"] == kept.seq
     assert sheet.rows - len(favoured) <= again["certificate"]["unlabelled"] < sheet.rows
+    compact = next(form for form in again["forms"] if form["name"] == "compact")
+    assert compact["p_value"] == again["certificate"]["p_value"] <= 0.05
     assert next(point for point in again["path"] if point["kept"])["seq"] == kept.seq
     assert [model.answers for model in read_sheet(result.parent / "better").models] == [
         model.answers for model in sheet.models
