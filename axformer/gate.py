@@ -245,7 +245,9 @@ def _labels_of(path: str | Path, answers: AnswersFile) -> list[Hashable]:
 
     table = read_rows(str(path)).table
     ids, given = (_column(table, names, path, what) for names, what in ((_IDS, "ids"), (_LABELS, "labels")))
-    found = dict(zip(map(str, ids), map(_plain, given), strict=True))
+    found: dict[str, Hashable] = {}
+    for id, label in zip(map(str, ids), map(_plain, given), strict=True):
+        found[id] = label if found.get(id, label) == label else None  # people who disagree count as no label
     unknown = len(found.keys() - set(answers.ids))
     if unknown:
         raise DataError(f"'{path}' has {unknown:,} ids that the answers have not; give labels of these rows alone")

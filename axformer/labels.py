@@ -86,20 +86,19 @@ def agreed_labels(given: Mapping[str, Sequence[Answer]]) -> dict[str, Answer]:
     return {id: labels[0] for id, labels in given.items() if all(one == labels[0] for one in labels)}
 
 
-def read_labels(path: Path, sheet: AnswerSheet) -> GivenLabels:
-    """The labels of a file of any format that data may have, with the columns ``id`` and ``label``; none if it is missing.
+def records_of(path: Path) -> list[dict[str, Any]]:
+    """The labels of a file of any format that data may have, as they stand there; none if it is missing.
 
     Raises:
-        DataError: as for :func:`given_labels`, or the file cannot be read.
+        DataError: the file cannot be read.
     """
     from axformer.data.reading import read_rows  # imports what reads every format
 
     if not path.exists() or not path.stat().st_size:
-        return GivenLabels({})
+        return []
     table = read_rows(str(path)).table
-    return given_labels(
-        sheet, [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)], str(path)
-    )
+    rows = zip(*table.values(), strict=True)
+    return [{name: value for name, value in zip(table, row, strict=True) if value is not None} for row in rows]
 
 
 def named(sheet: AnswerSheet, answer: Answer) -> Any:

@@ -19,7 +19,7 @@ from axformer.cli.failing import failing
 from axformer.cli.libraries import ready
 from axformer.cli.options import DeviceOption, beside, state_of
 from axformer.errors import DataError
-from axformer.labels import LABELS, given_labels, named, read_labels, read_sheet, record_of, write_labels
+from axformer.labels import LABELS, given_labels, read_sheet, record_of, records_of, write_labels
 from axformer.reporting.deployable import TITLES
 from axformer.scores.certificate import certify_sheet
 from axformer.scores.labelling import Labels, forms_of, label_of, most_labels, needed, standing_of
@@ -61,17 +61,19 @@ class _Labelling:
 
     def __init__(self, sheet: AnswerSheet, file: Path, by: str, console: Console) -> None:
         self._sheet, self._file, self._by, self._console = sheet, file, by, console
-        given = read_labels(file, sheet)
-        self._records: list[Mapping[str, Any]] = [
-            record_of(sheet, id, answer, by) for id, answer in given.labels.items()
-        ]
-        self._labels: dict[str, Answer] = dict(given.labels)
+        self._records = records_of(file)
+        self._earlier = len(self._records)  # which this person does not undo
+        self._labels: dict[str, Answer] = dict(given_labels(sheet, self._records, str(file)).labels)
         self._skipped: set[str] = set()
 
     def run(self) -> None:
         """Ask until nothing is needed, or the person stops."""
         while True:
-            rows = [row for row in needed(self._sheet, self._labels) if row.id not in self._skipped]
+            told = {
+                *self._skipped,
+                *(str(one["id"]) for one in self._records),
+            }  # people who disagree are not asked again
+            rows = [row for row in needed(self._sheet, self._labels) if row.id not in told]
             if not rows:
                 return
             self._console.print(progress(self._sheet, self._labels), style="dim", soft_wrap=True)
@@ -85,7 +87,7 @@ class _Labelling:
 
     def _take(self, row: ChangedRow, answer: Any) -> None:
         if answer == UNDO:
-            if self._records:
+            if len(self._records) > self._earlier:
                 self._labels.pop(str(self._records.pop()["id"]), None)
             self._skipped.clear()
         elif answer == SKIP:
@@ -217,17 +219,14 @@ def certified_again(
     sheet = read_sheet(result)
     if points is not None:
         sheet = sheet.model_copy(update={"points": points})
-    kept = read_labels(result / LABELS, sheet)
-    notes = list(kept.notes)
+    records = records_of(result / LABELS)
     if labels is not None:
-        more = read_labels(labels, sheet)
-        records = [
-            {"id": id, "label": named(sheet, answer)} for given in (kept, more) for id, answer in given.labels.items()
-        ]
-        write_labels(result / LABELS, [dict(one) for one in {str(record): record for record in records}.values()])
-        kept = given_labels(sheet, records, str(labels))
-        notes += [*more.notes, *kept.notes]
-    for note in notes:
+        more = records_of(labels)
+        given_labels(sheet, more, str(labels))  # raises before anything is written
+        records += [one for one in more if one not in records]
+        write_labels(result / LABELS, records)
+    kept = given_labels(sheet, records, str(labels or result / LABELS))
+    for note in kept.notes:
         console.print(f"note: {note}", soft_wrap=True)
     certificates = {form: certify_sheet(sheet, form, kept.labels) for form in forms_of(sheet)}
     for form, certificate in certificates.items():
@@ -265,5 +264,5 @@ def _made_again(console: Console, result: Path, labels: Labels, points: float, o
         for _ in run.trials(trace, around):
             pass
         run.publish(output, asked.forms, around.on_step)
-    write_labels(output / LABELS, [{"id": id, "label": named(read_sheet(output), one)} for id, one in labels.items()])
+    write_labels(output / LABELS, records_of(result / LABELS))
     console.print(f"In {output}/", soft_wrap=True)

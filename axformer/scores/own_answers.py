@@ -55,9 +55,9 @@ def split(
         like: other rows of the run, which must have the same columns; None if there are none.
         calibrates: whether any of them do.
     """
-    every = prepare_inputs(like, rows, checkpoint, config)
     if not calibrates:
         return None, rows
+    every = prepare_inputs(like, rows, checkpoint, config)
     inputs = every.samples.encoded.inputs
     drawn = needed_to_calibrate(every.samples.encoded, checkpoint.dimensions.intermediate_size, config)
     calibrating = set(drawn[: len(set(inputs)) // 2])

@@ -212,6 +212,14 @@ def test_a_person_labels_undoes_skips_and_stops(result: Path, tmp_path: Path) ->
     records = [json.loads(line) for line in (copy / "labels.jsonl").read_text(encoding="utf-8").splitlines()]
     assert len(records) == 2
     assert all(record["by"] == "Ann" for record in records)
+    earlier = [{"id": record["id"], "label": "LABEL_1", "by": "Bob"} for record in records[:1]]
+    (copy / "labels.jsonl").write_text(
+        "".join(json.dumps(one) + "\n" for one in (*records, *earlier)), encoding="utf-8"
+    )
+    axformer_of("label", copy, "--by", "Eve", typed="u\n1\nq\n")
+    after = [json.loads(line) for line in (copy / "labels.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert after[:3] == [*records, *earlier], "what others said stays as they said it"
+    assert [record["by"] for record in after[3:]] == ["Eve"]
     rows = {row.id for row in read_sheet(copy).changed}
     assert {record["id"] for record in records} <= rows
 
