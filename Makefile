@@ -34,7 +34,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --build-constraint constraints.txt --editable . --group dev
 	@touch $@
 
-.PHONY: help install demo serve test test-all torture bench families check lint types imports migrations containers docs clean
+.PHONY: help install demo gpu serve test test-all torture bench families check lint types imports migrations containers docs clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ install: $(INSTALLED) ## Make the virtual environment .venv with every pinned pa
 
 demo: $(INSTALLED) ## Prune a real model through the whole service, and show what came of it
 	$(BIN)/python -m benchmarks.demo
+
+gpu: $(INSTALLED) ## Measure on a CUDA device: laws, runs, throughput, memory (GPU="--rehearse" on a CPU)
+	$(BIN)/python -m benchmarks.gpu $(GPU)
 
 serve: $(INSTALLED) ## Run the whole service on this machine until Ctrl-C (PORT=8000)
 	$(BIN)/python -m store.serve $(if $(PORT),--port $(PORT))

@@ -28,6 +28,15 @@ def resolve_device(name: str) -> str:
     return name
 
 
+def why_no_gpu() -> str:
+    """Why PyTorch cannot use a GPU here, in its own words."""
+    try:
+        torch.cuda.init()  # type: ignore[no-untyped-call]
+    except (RuntimeError, AssertionError) as error:
+        return first_line(error)
+    return "it found none"
+
+
 def batch_tokens_of(device: str) -> int:
     """The default number of tokens to evaluate together on a device."""
     if torch.device(device).type != "cuda":

@@ -102,3 +102,13 @@ def reason_of(refused: Mapping[str, Any]) -> str:
     """
     message: str = refused["msg"]
     return message.removeprefix("Value error, ")
+
+
+_NO_MEMORY = "can't allocate memory"  # the text of PyTorch's CPU allocator in a plain RuntimeError
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether the memory of this machine or of a GPU ran out. PyTorch, not imported here, has an error of its own for that."""
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        return True
+    return isinstance(error, RuntimeError) and _NO_MEMORY in str(error)

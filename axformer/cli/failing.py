@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import typer
 from rich.console import Console
 
-from axformer.errors import AxFormerError, InputError
+from axformer.errors import AxFormerError, InputError, first_line, is_out_of_memory
 
 EXIT_INPUT = 2
 EXIT_FAILED = 1
@@ -49,6 +49,14 @@ def failing() -> Iterator[None]:
         raise typer.Exit(EXIT_FAILED) from None
     except BrokenPipeError:
         raise
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
+            raise
+        errors.print(f"failed: not enough memory: {first_line(error)}")
+        errors.print(
+            "Lower batch_tokens, cache_budget or max_length (--set batch_tokens=4096), or make room on the device."
+        )
+        raise typer.Exit(EXIT_FAILED) from None
     except OSError as error:
         if error.filename is None:
             errors.print(f"failed: {error.strerror or error}")

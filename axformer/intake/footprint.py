@@ -18,6 +18,8 @@ FLOAT64, FLOAT32 = 8, 4
 PROCESS_BYTES = 300 * 2**20
 """Memory of Python, PyTorch and transformers before anything is loaded; of the 480 MiB measured, a good third are pages of
 program files, which the system can reclaim."""
+GPU_PROCESS_BYTES = 1000 * 2**20
+"""The same where CUDA is at work too; 1.5 GB were measured on an H200 (docs/workers.md), with the pages of program files."""
 ROW_BYTES_PER_BYTE = 10
 """Main memory per byte of a data file. Text, lists of token ids and tensors took 47 bytes for short rows; this counts lists and
 tensors alone, at eight bytes of file per token."""
@@ -97,7 +99,7 @@ def least(sizes: Sizes, data: DataSizes, work: RunWork, batch_tokens: int, *, on
     config = work.config
     weights, layers = FLOAT32 * sizes.parameters, FLOAT32 * sizes.layer_parameters
     batch_of = min(config.batch_tokens or batch_tokens, _tokens(data.total))
-    batch = _batch_bytes(sizes, batch_of)
+    batch = _batch_bytes(sizes, batch_of, on_gpu=on_gpu)
     fitting = _fitting(sizes, data.fitted_tokens) if config.needs.fitting else 0
     sensitivity = _sensitivity(sizes, batch_of) if config.needs.gradients or work.takes_gradients else 0
     packed = 0 if on_gpu else layers  # a CPU has a copy of the layers in the order of its kernels
@@ -106,7 +108,7 @@ def least(sizes: Sizes, data: DataSizes, work: RunWork, batch_tokens: int, *, on
     publishing = weights + max(weights, weights - layers + batch) + weights - layers
     most, rows = max(searching, publishing, _training(sizes, work)), ROW_BYTES_PER_BYTE * data.total
     if on_gpu:
-        return Footprint(host_bytes=PROCESS_BYTES + weights + rows, device_bytes=most)
+        return Footprint(host_bytes=GPU_PROCESS_BYTES + weights + rows, device_bytes=most)
     return Footprint(host_bytes=PROCESS_BYTES + most + rows, device_bytes=0)
 
 
@@ -154,10 +156,11 @@ def _tokens(data_bytes: int) -> int:
     return data_bytes // TOKEN_BYTES
 
 
-def _batch_bytes(sizes: Sizes, tokens: int) -> int:
-    """The memory of one batch in a block or in the head."""
-    dimensions = sizes.dimensions
-    block = max(ROWS_OF_A_BATCH * dimensions.hidden_size, dimensions.hidden_size + dimensions.intermediate_size)
+def _batch_bytes(sizes: Sizes, tokens: int, *, on_gpu: bool) -> int:
+    """The memory of one batch in a block or in the head. A GPU holds the FFN's inside before and after its activation function;
+    on a CPU both are one."""
+    hidden, wide = sizes.dimensions.hidden_size, sizes.dimensions.intermediate_size
+    block = max(ROWS_OF_A_BATCH * hidden, hidden + (2 if on_gpu else 1) * wide)
     return FLOAT32 * tokens * max(block, sizes.outputs_per_token)
 
 

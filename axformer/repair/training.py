@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any
 
+from axformer import __version__
 from axformer.config import RunConfig
 from axformer.data.batches import batched
 from axformer.data.encoding import Encoded
@@ -32,8 +33,8 @@ FIXED_MASKS = frozenset({"masked_lm"})
 POLISH = FinetuneSettings(teacher=True, teacher_weight=1.0, learning_rate=5e-5, dropout=False)
 """The settings of a polish (COMPRESS, section 2). No label is looked at, so any texts of the kind that the model will see do.
 Without dropout predictions come closer to the teacher's in few steps (docs/compress.md)."""
-_DECIDES_WEIGHTS = ("torch", "transformers", "accelerate", "axformer")
-"""Packages whose versions a training must have begun with to be continued."""
+_DECIDES_WEIGHTS = ("torch", "transformers", "accelerate")
+"""Packages whose versions, beside our own, a training must have begun with to be continued."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ def fingerprint(checkpoint: Checkpoint, plan: Plan, training: Training, deciding
         "deciding": deciding.rows.digest(),
         "fitted_to": training.fitted_to,
         "history": history,
-        "versions": {name: version(name) for name in _DECIDES_WEIGHTS},
+        "versions": {name: version(name) for name in _DECIDES_WEIGHTS} | {"axformer": __version__},
     }
     return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:32]
 

@@ -26,6 +26,8 @@ from store.session import Sessions, make_engine, make_sessions, session_scope
 from store.settings import Settings
 from store.storage.storage import Storage, open_storage
 from store.tables.jobs import Job
+from worker.sandbox.errors import GpuUnusableError
+from worker.sandbox.restrictions import gpu_devices
 from worker.sandbox.sandboxes import Sandboxes
 
 AUTO = "auto"
@@ -35,11 +37,17 @@ def with_device(settings: Settings, sandboxes: Sandboxes) -> Settings:
     """Replace ``auto`` in the settings by a device; a sandbox resolves it, since this process does not import PyTorch.
 
     Raises:
-        SandboxError: the sandbox does not start.
+        SandboxError: the sandbox does not start, or this machine has a GPU that its processes cannot use.
     """
     if settings.device != AUTO:
         return settings
-    return settings.model_copy(update={"device": sandboxes.prepare().make_ready().auto})
+    ready = sandboxes.prepare().make_ready()
+    if ready.auto == "cpu" and (devices := gpu_devices()):
+        raise GpuUnusableError(
+            f"there is a GPU here ({devices[0]}), and a job's process cannot use it: {ready.no_gpu}; mend that, or set"
+            " AXFORMER_DEVICE=cpu to work on the processor"
+        )
+    return settings.model_copy(update={"device": ready.auto})
 
 
 def device_kind(name: str) -> Device:

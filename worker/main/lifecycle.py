@@ -29,7 +29,7 @@ from worker.main.outbox import Announcer
 from worker.main.supervisor import Supervisor, job_processes, kill_tree, stop_with_parent
 from worker.main.tasks import WAKE_TASK, sandboxes
 from worker.sandbox import launch
-from worker.sandbox.errors import RestrictionsMissingError
+from worker.sandbox.errors import GpuUnusableError, RestrictionsMissingError
 from worker.sandbox.probe import refused_restrictions
 from worker.sandbox.warm_parent import Keeper
 from worker.webhooks.deliverer import Deliverer
@@ -81,6 +81,8 @@ def _prepare_child(**_: Any) -> None:
             make_known(context)
     except SQLAlchemyError as error:  # it registers again when it looks for a job
         _LOG.warning("not_made_known", error=type(error).__name__)
+    except GpuUnusableError as error:  # no job is taken; each attempt says so again
+        _LOG.error("gpu_unusable", reason=str(error))
 
 
 def _start(**_: Any) -> None:

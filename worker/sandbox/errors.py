@@ -31,3 +31,7 @@ class WorkFailedError(SandboxError):
 
 class RestrictionsMissingError(SandboxError):
     """The operator requires restrictions that this machine does not grant."""
+
+
+class GpuUnusableError(SandboxError):
+    """This machine has a GPU, but the processes of jobs cannot use it."""

@@ -53,7 +53,7 @@ def restrict(specification: dict[str, Any], parent: int) -> dict[str, str]:
     except OSError as error:
         refused[FILES] = f"no Landlock: {error.strerror}"
     try:
-        system_calls.restrict()
+        system_calls.restrict(has_gpu=specification["has_gpu"])
     except OSError as error:
         # Sockets in the file system can be reached from every namespace, so namespaces alone do not cut the network off.
         refused[NETWORK] = f"no filter of system calls: {error.strerror}"
@@ -73,6 +73,7 @@ def _separate() -> dict[str, str]:
     except OSError as error:
         return dict.fromkeys((PROCESSES, REMAINS), f"no namespaces: {error.strerror}")
     _be_first()
+    privileges.see_own_processes()
     return {}
 
 

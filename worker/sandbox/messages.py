@@ -151,6 +151,8 @@ class Ready(Message):
     type: Literal["ready"] = "ready"
     auto: Literal["cpu", "cuda"]
     """The device that ``auto`` means on this machine."""
+    no_gpu: Text | None = None
+    """Why PyTorch has no GPU, in its words; null where it has one."""
 
 
 class Memory(Message):

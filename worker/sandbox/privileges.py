@@ -11,7 +11,8 @@ import sys
 from contextlib import suppress
 
 _PDEATHSIG, _SET_NAME, _NO_NEW_PRIVS, _BOUNDING_DROP, _AMBIENT, _AMBIENT_CLEAR = 1, 15, 38, 24, 47, 4
-_NEW_USER, _NEW_PROCESSES, _NEW_NETWORK, _NEW_IPC = 0x10000000, 0x20000000, 0x40000000, 0x08000000
+_NEW_USER, _NEW_PROCESSES, _NEW_NETWORK, _NEW_IPC, _NEW_MOUNTS = 0x10000000, 0x20000000, 0x40000000, 0x08000000, 0x20000
+_HARMLESS_MOUNT = 2 | 4 | 8  # MS_NOSUID, MS_NODEV, MS_NOEXEC of <linux/mount.h>
 _CAPABILITY_VERSION = 0x20080522
 _FIRST_TO_GO = "800"
 """When memory runs out, the kernel kills this process before the database and the worker; 1000 is the maximum."""
@@ -34,20 +35,29 @@ def forgo_new_privileges() -> None:
 
 
 def separate() -> None:
-    """Leave the namespaces of users, processes, network and shared memory; the next child is the first process in the new ones.
+    """Leave the namespaces of users, processes, mounts, network and shared memory; the next child is the first process in them.
 
     Raises:
         OSError: the system does not grant namespaces, or not to this user.
     """
     user, group = os.geteuid(), os.getegid()
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.unshare(_NEW_USER | _NEW_PROCESSES | _NEW_NETWORK | _NEW_IPC) != 0:
+    if libc.unshare(_NEW_USER | _NEW_PROCESSES | _NEW_MOUNTS | _NEW_NETWORK | _NEW_IPC) != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
     with suppress(OSError):  # a superuser with few rights may not map its id; its files stay accessible
         _write("/proc/self/setgroups", "deny")
         _write("/proc/self/uid_map", f"{user} {user} 1")
         _write("/proc/self/gid_map", f"{group} {group} 1")
+
+
+def see_own_processes() -> None:
+    """Have ``/proc`` show the processes of the new namespace alone, by their numbers there, by which CUDA looks its threads up.
+
+    A container that hides parts of ``/proc`` does not allow it; then ``/proc`` shows what it showed before.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mount(b"proc", b"/proc", b"proc", ctypes.c_ulong(_HARMLESS_MOUNT), None)
 
 
 def drop_capabilities() -> None:

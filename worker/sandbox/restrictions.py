@@ -38,6 +38,8 @@ _CONFIGURATION = (
 )
 _KERNEL = ("/dev/random", "/dev/urandom", "/dev/zero", "/proc", "/sys")
 """Of other processes, ``/proc`` shows only what every user may see; the kernel protects their memory and environment."""
+NAMES_OF_THREADS = ("/proc/self/task",)
+"""CUDA names its threads there, and does not start where it cannot."""
 _OPEN_FILES = 4096
 _PROCESSES = 4096
 """Threads count too, and a machine may have hundreds of cores."""
@@ -51,6 +53,8 @@ class Specification:
     read: tuple[str, ...]
     write: tuple[str, ...]
     devices: tuple[str, ...]
+    has_gpu: bool
+    """Whether a GPU is among the devices, and CUDA must be able to start."""
     file_bytes: int
     open_files: int = _OPEN_FILES
     processes: int = _PROCESSES
@@ -66,14 +70,22 @@ def specification(inputs: Path, outputs: Path, settings: Settings) -> Specificat
     packages = (ROOT / "worker", Path(axformer.__file__).parent)
     python = dict.fromkeys((sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix))
     libraries = [path for path in os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep) if path]
-    devices = ("/dev/null", *sorted(str(path) for path in Path("/dev").glob("nvidia*")))
+    gpu = gpu_devices()
     return Specification(
         listed=(str(ROOT),),  # Python lists this directory to find packages
         read=(*python, *map(str, packages), *libraries, *_SYSTEM, *_CONFIGURATION, *_KERNEL, str(inputs)),
         write=(str(outputs),),
-        devices=devices,
+        devices=("/dev/null", *gpu, *(NAMES_OF_THREADS if gpu else ())),
+        has_gpu=bool(gpu),
         file_bytes=settings.sandbox_file_bytes,
     )
+
+
+def gpu_devices() -> tuple[str, ...]:
+    """The devices of this machine's NVIDIA driver; empty where there is none, or where the operator hides them from CUDA."""
+    if os.environ.get("CUDA_VISIBLE_DEVICES") == "":
+        return ()
+    return tuple(sorted(str(path) for path in Path("/dev").glob("nvidia*")))
 
 
 def environment(of: Mapping[str, str], outputs: Path) -> dict[str, str]:

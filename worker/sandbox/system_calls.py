@@ -4,6 +4,9 @@ A network namespace does not block sockets in the file system, such as those of 
 do not grant namespaces. Seccomp is available nearly everywhere. Creating a socket is allowed, because libraries do so without
 using it; it cannot connect. Socket pairs, which connect a process with its own children, work.
 
+A process with a GPU may bind and listen, or CUDA would not start: its driver opens an abstract Unix socket for other processes
+with the same GPU. Such a process creates Unix sockets alone, and accepts no connection.
+
 Landlock does not control modes, owners, times and attributes of files that the user owns. Calls that change them do nothing
 and return success, since libraries make them routinely.
 """
@@ -32,20 +35,40 @@ REFUSED = {
 wait for their children; calls that access a process through such a descriptor are refused."""
 REFUSED_OF_OTHERS = {"sendto": 4, "move_pages": 0, "migrate_pages": 0, "get_robust_list": 0, "prlimit64": 0}
 """Calls that are refused if this argument is not zero: a destination address, or the id of another process."""
+_OF_CUDA = ("bind", "listen")
+_UNIX = 1
+"""AF_UNIX of <linux/socket.h>."""
 
 NUMBERS = {
-    "x86_64": {"connect": 42, "accept": 43, "sendto": 44, "sendmsg": 46, "bind": 49, "listen": 50, "ptrace": 101}
+    "x86_64": {
+        "socket": 41,
+        "connect": 42,
+        "accept": 43,
+        "sendto": 44,
+        "sendmsg": 46,
+        "bind": 49,
+        "listen": 50,
+        "ptrace": 101,
+    }
     | {"add_key": 248, "request_key": 249, "keyctl": 250, "migrate_pages": 256, "get_robust_list": 274}
     | {"move_pages": 279, "accept4": 288, "perf_event_open": 298, "prlimit64": 302, "sendmmsg": 307}
     | {"process_vm_readv": 310, "process_vm_writev": 311, "kcmp": 312}
     | {"io_uring_setup": 425, "pidfd_getfd": 438, "process_madvise": 440},
-    "aarch64": {"get_robust_list": 100, "ptrace": 117, "bind": 200, "listen": 201, "accept": 202, "connect": 203}
+    "aarch64": {
+        "get_robust_list": 100,
+        "ptrace": 117,
+        "socket": 198,
+        "bind": 200,
+        "listen": 201,
+        "accept": 202,
+        "connect": 203,
+    }
     | {"sendto": 206, "sendmsg": 211, "add_key": 217, "request_key": 218, "keyctl": 219, "migrate_pages": 238}
     | {"move_pages": 239, "perf_event_open": 241, "accept4": 242, "prlimit64": 261, "sendmmsg": 269}
     | {"process_vm_readv": 270, "process_vm_writev": 271, "kcmp": 272}
     | {"io_uring_setup": 425, "pidfd_getfd": 438, "process_madvise": 440},
 }
-"""Numbers of the refused calls by processor."""
+"""Numbers of the calls that the filter looks at, by processor."""
 _PROCESSORS = {
     # chmod fchmod chown fchown lchown utime setxattr.. removexattr.. utimes fchownat futimesat fchmodat utimensat
     "x86_64": (0xC000003E, (90, 91, 92, 93, 94, 132, 188, 189, 190, 197, 198, 199, 235, 260, 261, 268, 280)),
@@ -61,8 +84,11 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_void_p))
 
 
-def restrict() -> None:
+def restrict(*, has_gpu: bool = False) -> None:
     """Refuse these calls for this thread and everything that it starts. The thread must have ``no_new_privs``.
+
+    Args:
+        has_gpu: whether CUDA must be able to start.
 
     Raises:
         OSError: the kernel refuses the filter, or the processor is unknown.
@@ -70,7 +96,7 @@ def restrict() -> None:
     processor = platform.machine()
     if processor not in _PROCESSORS:
         raise OSError(errno.ENOSYS, f"the system call numbers of '{processor}' are unknown")
-    code = _program(NUMBERS[processor], *_PROCESSORS[processor])
+    code = _program(NUMBERS[processor], *_PROCESSORS[processor], has_gpu=has_gpu)
     buffer = ctypes.create_string_buffer(code, len(code))
     program = _Program(len(code) // 8, ctypes.addressof(buffer))
     libc = ctypes.CDLL(None, use_errno=True)
@@ -79,7 +105,7 @@ def restrict() -> None:
         raise OSError(number, os.strerror(number))
 
 
-def _program(numbers: dict[str, int], architecture: int, not_carried_out: tuple[int, ...]) -> bytes:
+def _program(numbers: dict[str, int], architecture: int, not_carried_out: tuple[int, ...], *, has_gpu: bool) -> bytes:
     """Assemble the filter. An instruction is a code, the jumps for true and for false, and an operand."""
     instructions = [
         (_LOAD, 0, 0, _ARCHITECTURE_AT),
@@ -90,23 +116,26 @@ def _program(numbers: dict[str, int], architecture: int, not_carried_out: tuple[
         (_RETURN, 0, 0, _ERROR | errno.ENOSYS),
     ]
     for name, answer in REFUSED.items():
-        instructions += [(_EQUAL, 0, 1, numbers[name]), (_RETURN, 0, 0, _ERROR | answer)]
+        if not (has_gpu and name in _OF_CUDA):
+            instructions += [(_EQUAL, 0, 1, numbers[name]), (_RETURN, 0, 0, _ERROR | answer)]
+    if has_gpu:
+        instructions += _unless(numbers["socket"], _ARGUMENTS_AT, _UNIX, errno.EAFNOSUPPORT)
     for number in (*not_carried_out, *_NOT_CARRIED_OUT):
         instructions += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ERROR)]
     for name, argument in REFUSED_OF_OTHERS.items():
-        instructions += _unless_zero(numbers[name], _ARGUMENTS_AT + argument * _ARGUMENT_BYTES)
+        instructions += _unless(numbers[name], _ARGUMENTS_AT + argument * _ARGUMENT_BYTES, 0, errno.EPERM)
     instructions.append((_RETURN, 0, 0, _ALLOW))
     return b"".join(struct.pack("HBBI", *instruction) for instruction in instructions)
 
 
-def _unless_zero(number: int, at: int) -> list[tuple[int, int, int, int]]:
-    """Refuse a call unless its argument is zero; the filter reads the argument in two halves."""
+def _unless(number: int, at: int, allowed: int, answer: int) -> list[tuple[int, int, int, int]]:
+    """Refuse a call unless its argument has this value, below 2 to the 32; the filter reads the argument in two halves."""
     return [
         (_EQUAL, 0, 6, number),
         (_LOAD, 0, 0, at),
-        (_EQUAL, 0, 2, 0),
+        (_EQUAL, 0, 2, allowed),
         (_LOAD, 0, 0, at + _ARGUMENT_BYTES // 2),
         (_EQUAL, 1, 0, 0),
-        (_RETURN, 0, 0, _ERROR | errno.EPERM),
+        (_RETURN, 0, 0, _ERROR | answer),
         (_RETURN, 0, 0, _ALLOW),
     ]

@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-import torch
 from safetensors import SafetensorError
 
 from axformer.analyzing import write_analysis
-from axformer.devices import AUTO, batch_tokens_of, resolve_device
+from axformer.devices import AUTO, batch_tokens_of, resolve_device, why_no_gpu
+from axformer.errors import is_out_of_memory
 from axformer.evaluation.budget import free_bytes, total_bytes
 from axformer.intake.footprint import Footprint, RunWork, at_ease, largest_part, least, with_models
 from axformer.intake.sizes import read_data_sizes, read_sizes
@@ -57,7 +57,6 @@ _HEADS = "heads"
 _STEP_SECONDS = 1.0
 """Least seconds between two reports of one step."""
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
-_CPU_OUT_OF_MEMORY = "can't allocate memory"  # the text of PyTorch's CPU allocator in a plain RuntimeError
 
 
 def serve(lines: PipeEnd, begin: Callable[[], None] = lambda: None) -> None:
@@ -67,7 +66,7 @@ def serve(lines: PipeEnd, begin: Callable[[], None] = lambda: None) -> None:
         begin: called when the job arrives.
     """
     try:
-        _send(lines, Ready(auto="cuda" if resolve_device(AUTO).startswith("cuda") else "cpu"))
+        _send(lines, _ready())
         order = receive(lines)
         begin()
         assert isinstance(order, JobOrder), "an order comes first"
@@ -76,6 +75,12 @@ def serve(lines: PipeEnd, begin: Callable[[], None] = lambda: None) -> None:
         return  # the worker has ended or has given up this job
     except Exception as error:  # noqa: BLE001 - every error is reported to the worker
         _send_error(lines, error)
+
+
+def _ready() -> Ready:
+    if resolve_device(AUTO).startswith("cuda"):
+        return Ready(auto="cuda")
+    return Ready(auto="cpu", no_gpu=cut(why_no_gpu()))
 
 
 def _send_error(lines: PipeEnd, error: Exception) -> None:
@@ -94,7 +99,7 @@ def _send_error(lines: PipeEnd, error: Exception) -> None:
 
 def reason_of(error: Exception) -> Reason:
     """Classify an error of a library."""
-    if _is_out_of_memory(error):
+    if is_out_of_memory(error):
         return "out_of_memory"
     return "disk_full" if _is_disk_full(error) else "unforeseen"
 
@@ -104,12 +109,6 @@ def _is_disk_full(error: Exception) -> bool:
         return error.errno in _NO_SPACE
     # Safetensors quotes the system's error number in the text of its own error.
     return isinstance(error, SafetensorError) and any(f"(os error {number})" in str(error) for number in _NO_SPACE)
-
-
-def _is_out_of_memory(error: Exception) -> bool:
-    if isinstance(error, MemoryError | torch.OutOfMemoryError):
-        return True
-    return isinstance(error, RuntimeError) and _CPU_OUT_OF_MEMORY in str(error)
 
 
 def _work(lines: PipeEnd, order: JobOrder) -> None:

@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+import torch
 
 from axformer.wire.devices import Device
 from store.repositories.workers import living_workers
@@ -12,6 +13,7 @@ from store.settings import Settings
 from tests.worker.conftest import Post
 from tests.worker.unconfined import Unconfined
 from worker.base.context import claim_job, device_kind, machine_of, make_known, open_context, with_device, worker_name
+from worker.sandbox.errors import GpuUnusableError
 from worker.sandbox.sandboxes import Sandboxes
 
 
@@ -29,6 +31,22 @@ def test_which_device_is_found_the_process_of_the_jobs_says(settings: Settings) 
     assert device_kind(found) in (Device.CPU, Device.GPU)
     with pytest.raises(ValueError, match="not a device yet"):
         device_kind("auto")
+
+
+def test_a_gpu_that_the_processes_of_jobs_cannot_use_is_no_silent_cpu(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if torch.cuda.is_available():
+        pytest.skip("the GPU here can be used")
+    monkeypatch.setattr("worker.base.context.gpu_devices", lambda: ("/dev/nvidia0",))
+    settings = settings.model_copy(update={"device": "auto"})
+    with (
+        Sandboxes(settings, Unconfined) as sandboxes,
+        pytest.raises(
+            GpuUnusableError, match=r"\(/dev/nvidia0\), and a job's process cannot use it: Torch not compiled"
+        ),
+    ):
+        with_device(settings, sandboxes)
 
 
 def test_workers_with_one_directory_are_one_machine_also_after_a_restart(tmp_path: Path) -> None:

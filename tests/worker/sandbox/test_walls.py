@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from pydantic import SecretStr
 
 from store.settings import Settings
 from worker.sandbox import launch
-from worker.sandbox.restrictions import environment, specification
+from worker.sandbox.restrictions import NAMES_OF_THREADS, environment, specification
 
 SECONDS = 90.0
 CANARY = "canary-secret"
@@ -146,6 +146,67 @@ def test_what_it_starts_ends_with_it(inside: Inside) -> None:
     inside.process.send_signal(signal.SIGKILL)
     _, alive = psutil.wait_procs(below, timeout=SECONDS)
     assert alive == []
+
+
+CUDA_DOES = """
+import errno, json, os, socket, threading
+def name_a_thread():
+    os.write(os.open(f"/proc/self/task/{threading.get_native_id()}/comm", os.O_RDWR), b"cuda-EvtHandlr")
+def listen():
+    one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    one.bind(f"\\0cuda-uvmfd-1-{os.getpid()}")
+    one.listen(16)
+    return one
+def error_of(does):
+    try:
+        does()
+    except OSError as error:
+        return errno.errorcode[error.errno]
+answers = {
+    "names": error_of(name_a_thread),
+    "listens": error_of(listen),
+    "accepts": error_of(lambda: listen().accept()),
+    "inet": error_of(lambda: socket.socket(socket.AF_INET)),
+    "in a directory": error_of(lambda: socket.socket(socket.AF_UNIX).bind("here.sock")),
+}
+print(json.dumps(answers), flush=True)
+"""
+"""What CUDA's driver does when it starts, and what it could do with the same calls."""
+
+
+@pytest.mark.parametrize("has_gpu", [True, False])
+def test_what_cuda_needs_is_granted_with_a_gpu_and_nothing_beside(has_gpu: bool, tmp_path: Path) -> None:
+    if sys.platform != "linux":
+        pytest.skip("the restrictions are Linux's")
+    for name in ("made", "inputs"):
+        (tmp_path / name).mkdir()
+    settings = Settings(database_url=SecretStr("postgresql://nowhere/none"))
+    allowed = specification(tmp_path / "inputs", tmp_path / "made", settings)
+    devices = ("/dev/null", *(NAMES_OF_THREADS if has_gpu else ()))
+    allowed = replace(allowed, has_gpu=has_gpu, devices=devices)
+    command = [sys.executable, "-S", "-m", launch.__name__, json.dumps(asdict(allowed)), str(os.getpid())]
+    said = subprocess.run(
+        [*command, sys.executable, "-S", "-c", CUDA_DOES],
+        stdout=subprocess.PIPE,
+        cwd=tmp_path / "made",
+        env=environment(os.environ, tmp_path / "made"),
+        check=True,
+        timeout=SECONDS,
+    ).stdout.splitlines()
+    refused, answers = map(json.loads, said)
+    if refused["refused"].keys() & {launch.FILES, launch.NETWORK}:
+        pytest.skip(f"this machine does not grant the restrictions: {refused['refused']}")
+    if has_gpu:
+        expected = {
+            "names": None,
+            "listens": None,
+            "accepts": "EPERM",
+            "inet": "EAFNOSUPPORT",
+            "in a directory": "EACCES",
+        }
+    else:
+        expected = {"names": "EACCES", "listens": "EPERM", "accepts": "EPERM", "inet": None, "in a directory": "EPERM"}
+    assert answers == expected
 
 
 def test_it_ends_with_its_parent(tmp_path: Path) -> None:
