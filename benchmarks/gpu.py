@@ -183,7 +183,7 @@ def throughput(device: str) -> list[dict[str, Any]]:
             hidden_size=width, num_hidden_layers=layers, num_attention_heads=heads, intermediate_size=neurons
         )
         torch.manual_seed(0)
-        whole = BertForSequenceClassification(config)
+        whole: Any = BertForSequenceClassification(config)
         whole.train(False)
         layer = LayerPlan(
             attention=True,
