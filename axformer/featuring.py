@@ -134,8 +134,8 @@ def _write(cut: _Cut, study: Study, draft: Path, *, onnx: bool) -> FeaturesFile:
     write_features(facts, cut.weight, cut.bias, draft)
     forms: dict[str, Any] = {"loaded": load_features(draft).model}
     if onnx:
-        write_onnx(model, checkpoint.tokenizer, samples.encoded, draft / ONNX)
-        forms[ONNX] = OnnxModel(draft / ONNX)
+        write_onnx(model, checkpoint.tokenizer, samples.encoded, draft)
+        forms[ONNX] = OnnxModel(draft)
     _, agreements = compare_outputs(model, forms, checkpoint.task, samples)
     for name, agreement in agreements.items():
         check_difference(

@@ -117,4 +117,4 @@ def advice(results: list[Delivered]) -> str:
     if not best:
         return "No form of any result is shown to be both faster and as good: keep your model."
     row, one = max(best, key=lambda found: found[0].times or 0.0)
-    return one.forms.sentence.replace(f"Deploy {row.directory}/", f"Deploy {one.directory / str(row.directory)}/", 1)
+    return one.forms.sentence.replace(f"Deploy {row.place}", f"Deploy {one.directory}/{row.place}", 1)

@@ -1,6 +1,8 @@
 """Classify texts with an ONNX form. It needs onnxruntime, tokenizers and numpy, and nothing else.
 
-python serve_onnx.py DIRECTORY TEXT...
+python serve_onnx.py smaller/hub TEXT...
+
+It takes the graph in 8 bits where there is one.
 """
 
 import json
@@ -16,7 +18,7 @@ class Classifier:
     """A model for texts with one label each."""
 
     def __init__(self, directory: Path) -> None:
-        facts = json.loads((directory / "config.json").read_text(encoding="utf-8"))
+        facts = json.loads((directory / "config.json").read_text(encoding="utf-8"))["axformer"]
         self.inputs = facts["inputs"]
         self.labels = facts["id2label"]
         self.tokenizer = Tokenizer.from_file(str(directory / "tokenizer.json"))
@@ -30,7 +32,9 @@ class Classifier:
             self.tokenizer.no_truncation()
         else:
             self.tokenizer.enable_truncation(facts["max_length"])
-        self.session = onnxruntime.InferenceSession(directory / "model.onnx", providers=["CPUExecutionProvider"])
+        graphs = (directory / "onnx" / name for name in ("model_quantized.onnx", "model.onnx"))
+        graph = next(path for path in graphs if path.exists())
+        self.session = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
 
     def logits(self, texts: list[str]) -> np.ndarray:
         """Shape (texts, labels)."""

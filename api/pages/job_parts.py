@@ -115,6 +115,8 @@ class Bundle:
     """The form; empty for files about the result."""
     directory: str = ""
     """The form's directory; empty for files about the result."""
+    place: str = ""
+    """What is loaded: the directory, or a file in it."""
 
     @property
     def bytes(self) -> int:
@@ -142,13 +144,13 @@ class Bundles:
 
 def bundles_of(files: Sequence[Artifact]) -> Bundles:
     """The files of a job by form."""
+    named = {file.name: file for file in files}
     of_forms = [
-        Bundle(TITLES.get(kind.name, kind.name), held, kind.name, kind.directory)
+        Bundle(TITLES.get(kind.name, kind.name), [named[name] for name in held], kind.name, kind.directory, kind.place)
         for kind in KINDS.values()
-        if (held := [file for file in files if file.name.startswith(f"{kind.directory}/")])
+        if (held := kind.of(named))
     ]
     taken = {file.name for bundle in of_forms for file in bundle.files}
-    named = {file.name: file for file in files}
     about = Bundle(_ABOUT, [file for file in files if file.name not in taken])
     return Bundles(of_forms, about, named.get(ARCHIVE), named.get(CARD), REPORT in named, ANALYSIS in named)
 
@@ -158,7 +160,8 @@ class ResultRow:
     """One line of the table of forms, as text."""
 
     title: str
-    directory: str | None
+    place: str
+    """What is loaded, in the result; empty if it does not lie there."""
     metric: str
     change: str
     changed: str
@@ -187,7 +190,7 @@ def deploy_of(summary: Mapping[str, Any] | None, bundles: Bundles) -> Deploy | N
         return None
     best, text = found.best, found.table()
     rows = [
-        ResultRow(title, one.directory, metric, change, changed, milliseconds, times, rate, size, is_best=one is best)
+        ResultRow(title, one.place, metric, change, changed, milliseconds, times, rate, size, is_best=one is best)
         for one, (title, metric, change, changed, milliseconds, times, rate, size) in zip(
             found.rows, text.rows, strict=True
         )

@@ -155,7 +155,7 @@ def show_loading(console: Console, report: Mapping[str, Any], directory: Path) -
         directory: where it lies.
     """
     made = [form["name"] for form in report["forms"] if form["made"]]
-    lines = [f"{directory / KINDS[name].directory}/: {_loaded_by(name)}" for name in made]
+    lines = [f"{directory}/{KINDS[name].place}: {_loaded_by(name)}" for name in made]
     lines += [f"not published: {form['reason']}" for form in report["forms"] if form.get("failed")]
     if made == [COMPACT]:
         lines.append(f"without this package: axformer export {directory} --data FILE --output DIR --forms onnx_int8")

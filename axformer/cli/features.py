@@ -68,7 +68,7 @@ def _tell(console: Console, made: "FeaturesFile", output: Path, *, onnx: bool) -
         f"{made.milliseconds.whole:.2f} ms",
         soft_wrap=True,
     )
-    more = ", onnx/" if onnx else ""
+    more = ", onnx/, config.json" if onnx else ""
     console.print(
         f"Wrote {output}/ (encoder/, classifier.safetensors, dimensions.json{more}, analysis.json, analysis.html)",
         soft_wrap=True,

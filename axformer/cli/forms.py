@@ -170,7 +170,7 @@ def _show(console: Console, made: "Sequence[Form | NotMade]", output: Path, *, a
         print(json.dumps(contents, indent=1))  # noqa: T201 - this is what was asked for
         return
     for form in contents:
-        told = f"{form['directory']}/, {form['bytes'] / 1e6:.1f} MB" if form["made"] else f"not made; {form['reason']}"
+        told = f"{form['place']}, {form['bytes'] / 1e6:.1f} MB" if form["made"] else f"not made; {form['reason']}"
         console.print(f"{form['name']}: {told}", soft_wrap=True)
 
 
@@ -179,5 +179,6 @@ def _content(form: "Form | NotMade", output: Path) -> dict[str, Any]:
 
     if not isinstance(form, Form):
         return {"name": form.name, "made": False, "reason": form.reason}
-    directory = str(output / KINDS[form.name].directory)
-    return {"name": form.name, "made": True, "directory": directory, "bytes": form.bytes}
+    kind = KINDS[form.name]
+    places = {"directory": str(output / kind.directory), "place": f"{output}/{kind.place}"}
+    return {"name": form.name, "made": True, **places, "bytes": form.bytes}

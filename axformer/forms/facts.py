@@ -1,5 +1,7 @@
-"""``config.json`` of the ONNX forms: the facts about a model that a runtime without transformers needs besides the graph."""
+"""The facts about a model that a runtime without transformers needs besides its graph: ``axformer`` in ``config.json``."""
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,7 +12,7 @@ from axformer.data.padding import Padding
 from axformer.errors import ArtifactError, first_line
 from axformer.model.compact import MODEL_TYPE_PREFIX
 
-FACTS_FILE = "config.json"
+FACTS_FILE, FACTS_KEY = "config.json", "axformer"
 Shape = TypeVar("Shape", bound=BaseModel)
 
 
@@ -34,9 +36,21 @@ class Facts(BaseModel):
     """The kind of classification in the terms of transformers; None if the model does not specify it."""
     id2label: dict[int, str]
 
-    def write(self, directory: Path) -> None:
-        """Write ``config.json``."""
-        (directory / FACTS_FILE).write_text(self.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    def write(self, directory: Path, beside: Mapping[str, Any] | None = None) -> None:
+        """Write ``config.json``.
+
+        Args:
+            directory: of the form.
+            beside: the keys that loaders of transformers' configurations look for; None for none.
+        """
+        keys = {**(beside or {}), FACTS_KEY: self.model_dump(mode="json")}
+        (directory / FACTS_FILE).write_text(json.dumps(keys, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+
+
+class _Config(BaseModel):
+    """A ``config.json``; only our own key is read."""
+
+    axformer: Facts
 
 
 def facts_of(model: Any, tokenizer: Any, padding: Padding, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> Facts:
@@ -62,7 +76,7 @@ def read_facts(directory: Path) -> Facts:
     Raises:
         ArtifactError: the file is missing or damaged.
     """
-    return read_described(Facts, directory / FACTS_FILE, "ONNX form")
+    return read_described(_Config, directory / FACTS_FILE, "ONNX form").axformer
 
 
 def read_described(shape: type[Shape], path: Path, what: str) -> Shape:

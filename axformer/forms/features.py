@@ -189,7 +189,7 @@ def load_features(path: str | Path, *, onnx: bool = False) -> Features:
         raise
     except Exception as error:  # noqa: BLE001 - of transformers, safetensors or the disk: all concern these files
         raise ArtifactError(f"'{directory}' holds no feature model that loads: {first_line(error)}") from None
-    return Features(OnnxModel(directory / ONNX) if onnx else model, tokenizer, encoder.config, facts)
+    return Features(OnnxModel(directory) if onnx else model, tokenizer, encoder.config, facts)
 
 
 def read_features(directory: Path) -> FeaturesFile:

@@ -4,8 +4,10 @@ A new form needs a module with a function ``load(directory, device)`` and an ent
 """
 
 import math
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,8 @@ from typing import Any
 WEIGHTS = "*.safetensors"
 STOCK, COMPACT, ZEROED, ONNX, ONNX_INT8 = "stock", "compact", "zeroed", "onnx", "onnx_int8"
 """The names of the forms. The others are compared with the compact form."""
+HUB = "hub"
+"""The directory of the ONNX forms, laid out as loaders of the Hugging Face Hub expect it (docs/serving.md)."""
 
 
 @dataclass(frozen=True)
@@ -32,16 +36,46 @@ class Kind:
     """A description for users: what the form is, and what it needs."""
     keeps_format: bool = True
     """Whether the weights have the number format of the checkpoint; otherwise they are float32, or derived from float32."""
+    graph: str = ""
+    """The file to load in a directory that has several; empty where the directory is what is loaded."""
+    loader: str = "load"
+    """The name of the loader in its module."""
 
     @property
     def load(self) -> Callable[[Path, str], Any]:
         """The loader; accessing it imports its module."""
-        loader: Callable[[Path, str], Any] = import_module(self.module).load
+        loader: Callable[[Path, str], Any] = getattr(import_module(self.module), self.loader)
         return loader
+
+    @property
+    def place(self) -> str:
+        """What is loaded, in a result: a directory, which ends with a slash, or a file."""
+        return f"{self.directory}/{self.graph}"
 
     def is_in(self, result: Path) -> bool:
         """Whether a result has this form, intact or damaged."""
-        return (result / self.directory).is_dir()
+        return (result / self.place).exists()
+
+    def of(self, names: Collection[str]) -> list[str]:
+        """The names of this form's files among those of a result: what lies in its directory, but for the graphs of others."""
+        mine = [name for name in names if name.startswith(f"{self.directory}/")]
+        others = [kind for kind in KINDS.values() if kind.directory == self.directory and kind is not self]
+        if others and not any(self._owns(name) for name in mine):
+            return []
+        return [name for name in mine if not any(kind._owns(name) for kind in others)]
+
+    def remove(self, result: Path) -> None:
+        """Remove the form from a result: its weight files, and its directory where no other form is left in it."""
+        directory = result / self.directory
+        for path in directory.glob(self.files):
+            path.unlink()
+        if not any(
+            kind.directory == self.directory and kind.is_in(result) for kind in KINDS.values() if kind is not self
+        ):
+            shutil.rmtree(directory, ignore_errors=True)
+
+    def _owns(self, name: str) -> bool:
+        return fnmatchcase(name, f"{self.directory}/{self.files}")
 
     def bytes_in(self, directory: Path) -> int:
         """Total size of the weight files in the form's own directory."""
@@ -85,8 +119,9 @@ _FORMS = (
     ),
     Kind(
         name=ONNX,
-        directory="onnx",
-        files="model.onnx*",
+        directory=HUB,
+        files="onnx/model.onnx*",
+        graph="onnx/model.onnx",
         module="axformer.forms.onnx_model",
         tolerance=1e-3,
         summary="a graph for runtimes without PyTorch, as small as the compact form in float32",
@@ -94,9 +129,11 @@ _FORMS = (
     ),
     Kind(
         name=ONNX_INT8,
-        directory="onnx_int8",
-        files="model.onnx*",
+        directory=HUB,
+        files="onnx/model_quantized.onnx*",
+        graph="onnx/model_quantized.onnx",
         module="axformer.forms.onnx_model",
+        loader="load_int8",
         tolerance=math.inf,
         summary="the same graph with weights in 8 bits; its answers differ a little",
         keeps_format=False,

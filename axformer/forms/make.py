@@ -1,6 +1,5 @@
 """Make the forms of a finished model. Each is loaded in a fresh process and compared with the model in memory."""
 
-import shutil
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,14 +12,15 @@ import torch
 from axformer.data.batches import Samples
 from axformer.errors import ArtifactError, FormError
 from axformer.forms.agreement import compare_outputs
-from axformer.forms.files import write_model, write_tokenizer
+from axformer.forms.facts import read_facts
+from axformer.forms.files import older_keys, write_model, write_tokenizer
 from axformer.forms.form import CheckedForm, Form, NotMade
 from axformer.forms.fresh import FreshPython, program_of
-from axformer.forms.kinds import COMPACT, KINDS, ONNX, ONNX_INT8, STOCK, ZEROED, Kind
+from axformer.forms.kinds import COMPACT, HUB, KINDS, ONNX, ONNX_INT8, STOCK, ZEROED, Kind
 from axformer.forms.onnx import write_onnx
 from axformer.forms.onnx_int8 import write_onnx_int8
 from axformer.forms.selfcheck import check_difference, check_numbers, self_check
-from axformer.forms.stock import stock
+from axformer.forms.stock import family_keys, stock
 from axformer.forms.zeroed import zeroed
 from axformer.intake.checkpoint import Checkpoint
 from axformer.model.compact import untouched
@@ -142,7 +142,7 @@ def _made(
         _WRITERS[kind.name](finished, result)
         return _checked(finished, kind, directory, python)
     except (FormError, ArtifactError) as error:
-        shutil.rmtree(directory, ignore_errors=True)
+        kind.remove(result)
         return NotMade(kind.name, str(error), failed=isinstance(error, ArtifactError))
 
 
@@ -191,24 +191,23 @@ def _write_zeroed(finished: Finished, result: Path) -> None:
 
 
 def _write_onnx(finished: Finished, result: Path) -> None:
-    _export(finished, result / KINDS[ONNX].directory)
+    """The graph, in a directory that loaders of transformers' models open: its family's configuration, its tokenizer."""
+    checkpoint, model, directory = finished.checkpoint, finished.model, result / HUB
+    with computing_in(model, torch.float32):
+        write_onnx(model, checkpoint.tokenizer, finished.samples.encoded, directory)
+    keys = family_keys(model, checkpoint.head.model_class, checkpoint.architecture, finished.plan)
+    read_facts(directory).write(directory, {**checkpoint.companions.notes, **keys, **older_keys(keys)})
+    write_tokenizer(checkpoint.companions, directory)
 
 
 def _write_onnx_int8(finished: Finished, result: Path) -> None:
     """Quantize the ONNX form if it was written already, or else a temporary one."""
-    target, source = result / KINDS[ONNX_INT8].directory, result / KINDS[ONNX].directory
-    if source.is_dir():
-        write_onnx_int8(source, target)
+    if KINDS[ONNX].is_in(result):
+        write_onnx_int8(result / HUB, result / HUB)
         return
     with tempfile.TemporaryDirectory(prefix="axformer-onnx-") as scratch:
-        _export(finished, Path(scratch))
-        write_onnx_int8(Path(scratch), target)
-
-
-def _export(finished: Finished, directory: Path) -> None:
-    with computing_in(finished.model, torch.float32):
-        write_onnx(finished.model, finished.checkpoint.tokenizer, finished.samples.encoded, directory)
-    write_tokenizer(finished.checkpoint.companions, directory)
+        _write_onnx(finished, Path(scratch))
+        write_onnx_int8(Path(scratch) / HUB, result / HUB)
 
 
 _WRITERS: Mapping[str, Callable[[Finished, Path], None]] = {

@@ -20,8 +20,8 @@ from axformer.data.encoding import Encoded
 from axformer.errors import ConfigError, FormError, first_line
 from axformer.forms.facts import facts_of
 
-GRAPH_FILE = "model.onnx"
-WEIGHTS_FILE = "model.onnx.data"
+GRAPH_FILE = "onnx/model.onnx"
+WEIGHTS_FILE = "onnx/model.onnx.data"
 """The file of the weights if they do not fit into the graph's file."""
 OUTPUTS = ("logits", "start_logits", "end_logits")
 """Names of the outputs of heads in transformers."""
@@ -34,9 +34,9 @@ LOGGERS = ("torch.onnx", "onnxscript", "onnx_ir")
 
 
 def write_onnx(model: Any, tokenizer: Any, encoded: Encoded, directory: Path) -> None:
-    """Write ``model.onnx``, and ``config.json`` with the facts about the model.
+    """Write ``onnx/model.onnx``, and ``config.json`` with the facts about the model.
 
-    Weights of less than 1.5 GB are in ``model.onnx``, larger ones in ``model.onnx.data`` next to it.
+    Weights of less than 1.5 GB are in the graph's file, larger ones in ``onnx/model.onnx.data``.
 
     Args:
         model: compact or whole, in evaluation mode.
@@ -54,7 +54,7 @@ def write_onnx(model: Any, tokenizer: Any, encoded: Encoded, directory: Path) ->
     inputs, outputs = tuple(row), tuple(name for name in OUTPUTS if name in given)
     program = _program(model, row, outputs)
     needed("onnx_ir.passes.common").ClearMetadataAndDocStringPass()(program.model)
-    directory.mkdir(parents=True, exist_ok=True)
+    (directory / GRAPH_FILE).parent.mkdir(parents=True, exist_ok=True)
     program.save(directory / GRAPH_FILE)
     facts_of(model, tokenizer, encoded.padding, inputs, outputs).write(directory)
 

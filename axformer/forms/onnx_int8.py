@@ -15,6 +15,7 @@ from axformer.errors import ArtifactError, FormError, first_line
 from axformer.forms.facts import read_facts
 from axformer.forms.onnx import GRAPH_FILE, WEIGHTS_FILE, needed
 
+QUANTIZED_FILE = "onnx/model_quantized.onnx"
 LARGEST = 127
 """The largest magnitude of symmetric 8-bit integers."""
 LINEAR = ["MatMul", "Gemm"]
@@ -23,11 +24,11 @@ MATRIX = 2
 
 
 def write_onnx_int8(source: Path, directory: Path) -> None:
-    """Write ``model.onnx`` with 8-bit weights, and copy the files next to it.
+    """Write ``onnx/model_quantized.onnx`` with 8-bit weights, and what is beside the graphs.
 
     Args:
         source: the directory written by :func:`axformer.forms.onnx.write_onnx`.
-        directory: the directory of the files; it is created.
+        directory: the directory of the files, which may be the same; it is created.
 
     Raises:
         ArtifactError: the source is missing or damaged.
@@ -39,11 +40,11 @@ def write_onnx_int8(source: Path, directory: Path) -> None:
     _round_tables(model.graph)
     model.graph.ClearField("value_info")  # shapes of weights, which the quantizer transposes
     quantization.quant_utils.add_pre_process_metadata(model)  # the exporter has folded constants already
-    directory.mkdir(parents=True, exist_ok=True)
+    (directory / QUANTIZED_FILE).parent.mkdir(parents=True, exist_ok=True)
     try:
         quantization.quantize_dynamic(
             model,
-            directory / GRAPH_FILE,
+            directory / QUANTIZED_FILE,
             op_types_to_quantize=LINEAR,
             nodes_to_exclude=_by_head(model.graph),
             weight_type=quantization.QuantType.QInt8,
@@ -53,9 +54,10 @@ def write_onnx_int8(source: Path, directory: Path) -> None:
         )
     except Exception as error:  # from the quantizer: all concern this model
         raise FormError(f"the ONNX graph cannot be quantized: {first_line(error)}") from error
-    for path in source.iterdir():
-        if not path.name.startswith(GRAPH_FILE):
-            shutil.copy2(path, directory)
+    if directory != source:
+        for path in source.iterdir():
+            if path.is_file():
+                shutil.copy2(path, directory)
 
 
 def _read(path: Path) -> Any:

@@ -10,36 +10,38 @@ from transformers.utils.generic import ModelOutput
 from axformer.errors import ArtifactError, first_line
 from axformer.forms.facts import read_facts
 from axformer.forms.onnx import GRAPH_FILE, needed
+from axformer.forms.onnx_int8 import QUANTIZED_FILE
 
 
 class OnnxModel:
-    """Runs ``model.onnx`` in ONNX Runtime on the CPU.
+    """Runs a graph in ONNX Runtime on the CPU.
 
-    >>> model = OnnxModel(Path("onnx"))
+    >>> model = OnnxModel(Path("hub"))
     >>> model(**tokenizer(["a text"], return_tensors="pt")).logits
     """
 
     device = torch.device("cpu")
 
-    def __init__(self, directory: Path, threads: int | None = None) -> None:
+    def __init__(self, directory: Path, threads: int | None = None, graph: str = GRAPH_FILE) -> None:
         """Load an ONNX form.
 
         Args:
-            directory: the directory of ``model.onnx`` and ``config.json``.
+            directory: the directory of ``config.json``.
             threads: number of threads for each operation; None for one per core.
+            graph: the file of the graph in the directory.
 
         Raises:
             ArtifactError: the files are missing or damaged, or do not belong together.
             FormError: ONNX Runtime is not installed.
         """
         facts = read_facts(directory)
-        self._session = _session(directory / GRAPH_FILE, threads)
+        self._session = _session(directory / graph, threads)
         self._inputs, self._outputs = facts.inputs, facts.outputs
         sides = self._session.get_inputs(), self._session.get_outputs()
         names = [tuple(value.name for value in side) for side in sides]
         if names != [self._inputs, self._outputs]:
             raise ArtifactError(
-                f"'{directory / GRAPH_FILE}' takes and gives {names}, but config.json beside it says "
+                f"'{directory / graph}' takes and gives {names}, but config.json of its directory says "
                 f"{[self._inputs, self._outputs]}; they are not of one model"
             )
 
@@ -64,6 +66,11 @@ def load(directory: Path, device: str) -> OnnxModel:  # noqa: ARG001 - the inter
         FormError: ONNX Runtime is not installed.
     """
     return OnnxModel(directory, torch.get_num_threads())
+
+
+def load_int8(directory: Path, device: str) -> OnnxModel:  # noqa: ARG001 - as above
+    """Load the form with 8-bit weights, otherwise as :func:`load`."""
+    return OnnxModel(directory, torch.get_num_threads(), QUANTIZED_FILE)
 
 
 def _session(path: Path, threads: int | None) -> Any:

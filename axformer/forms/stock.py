@@ -4,11 +4,13 @@ A configuration of transformers gives all layers of a model the same size. So a 
 layers, or cuts all layers alike. Its weights are those of the compact form under the same names, trained or fitted ones too.
 """
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
+import torch
 import transformers
 from transformers import AutoConfig, PreTrainedConfig
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
@@ -59,9 +61,35 @@ def load(directory: Path, device: str) -> Any:
     return model.to(device).eval()
 
 
+def family_keys(model: Any, head: Any, architecture: Architecture, plan: Plan) -> dict[str, Any]:
+    """The ``config.json`` of a model as one of its family, for loaders that read it and then run a graph.
+
+    Sizes are true where a configuration can say them: the number of layers always, heads and neurons where all layers have
+    equally many. Otherwise they are those of the whole model.
+
+    Args:
+        model: compact or whole.
+        head: the class of the whole model.
+        architecture: its family.
+        plan: the plan of the model.
+    """
+    try:
+        sizes = _sizes(model.config, architecture, plan.of_remaining())
+    except FormError:
+        sizes = {}
+    config = _family_config(model, architecture, sizes)
+    config.dtype, config.architectures = torch.float32, [head.__name__]
+    keys: dict[str, Any] = json.loads(config.to_json_string())
+    return keys
+
+
 def _config(model: Any, architecture: Architecture, plan: Plan) -> PreTrainedConfig:
     """The configuration of a compact model as one of its family."""
-    knowledge = model.config.to_dict() | _sizes(model.config, architecture, plan.of_remaining())
+    return _family_config(model, architecture, _sizes(model.config, architecture, plan.of_remaining()))
+
+
+def _family_config(model: Any, architecture: Architecture, sizes: Mapping[str, int]) -> PreTrainedConfig:
+    knowledge = model.config.to_dict() | sizes
     for name in (*NOT_OF_THE_FAMILY, "axformer_layers"):
         knowledge.pop(name, None)
     config = CONFIG_MAPPING[architecture.model_type](**knowledge)

@@ -65,7 +65,7 @@ class LoadingForm:
 
     title: str
     where: str
-    """Its directory in the result."""
+    """Its directory or file in the result."""
     summary: str
     programs: list[str]
     """Alternative Python programs to run in the directory of the result."""
@@ -75,8 +75,7 @@ def loading_forms(report: Report, loading: Loading) -> list[LoadingForm]:
     """How to load each form that was made."""
     made = [form.name for form in report.forms if form.made]
     return [
-        LoadingForm(_TITLES[name], f"{KINDS[name].directory}/", KINDS[name].summary, _programs(name, loading))
-        for name in made
+        LoadingForm(_TITLES[name], KINDS[name].place, KINDS[name].summary, _programs(name, loading)) for name in made
     ]
 
 
@@ -129,7 +128,7 @@ def _programs(name: str, loading: Loading) -> list[str]:
         return [f'from transformers import {auto}\nmodel = {auto}.from_pretrained("{directory}")']
     texts, rank = _EXAMPLES.get(loading.tag, ('"a text"', ""))
     return [
-        f'import onnxruntime, transformers\nsession = onnxruntime.InferenceSession("{directory}/model.onnx")\n'
+        f'import onnxruntime, transformers\nsession = onnxruntime.InferenceSession("{KINDS[name].place}")\n'
         f'inputs = transformers.AutoTokenizer.from_pretrained("{directory}")({texts}, return_tensors="np")\n'
         f"outputs = session.run(None, {{value.name: inputs[value.name]{rank} for value in session.get_inputs()}})"
     ]

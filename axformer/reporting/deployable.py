@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from axformer.forms.kinds import KINDS
 from axformer.reporting.standing import UNJUDGED
 from axformer.reporting.table import UNKNOWN, Table, number
 from axformer.wire.metrics import LOWER_IS_BETTER
@@ -75,6 +76,14 @@ class Deployable:
         """Its name for people."""
         title = TITLES.get(self.name, self.name)
         return f"before, {title}" if self.of_untouched and self.directory is None and self.name != BEFORE else title
+
+    @property
+    def place(self) -> str:
+        """What is loaded, in the result: a directory, which ends with a slash, or a file; empty if it does not lie there."""
+        if self.directory is None:
+            return ""
+        kind = KINDS.get(self.name)  # in results of earlier versions each form has a directory of its own
+        return kind.place if kind is not None and kind.directory == self.directory else f"{self.directory}/"
 
     @property
     def is_measured(self) -> bool:
@@ -206,9 +215,7 @@ class Deployables:
         best = self.best
         if best is None:
             return f"Keep your model: {self._why_none()}."
-        what = (
-            f"{best.directory}/ ({best.title})" if not best.of_untouched else f"{TITLES[best.name]} of your own model"
-        )
+        what = f"{best.place} ({best.title})" if not best.of_untouched else f"{TITLES[best.name]} of your own model"
         which = "" if best.seq is None else f", the model of trial {best.seq}"
         told = [f"Deploy {what}{which}: {times_in_words(best)} with one input", *self._metric_of(best)]
         if best.judgement.is_certified:

@@ -48,16 +48,16 @@ def served(python: Path, form: Path) -> list[dict[str, object]]:
 def test_a_form_serves_alone(bare_python: Path, tmp_path: Path) -> None:
     checkpoint = checkpoint_of(CASE)
     model = compact(checkpoint.model, checkpoint.architecture, some_plan(1))
-    write_onnx(model, checkpoint.tokenizer, data_of(CASE).samples.encoded, tmp_path / "onnx")
-    write_tokenizer(checkpoint.companions, tmp_path / "onnx")
-    write_onnx_int8(tmp_path / "onnx", tmp_path / "int8")
+    write_onnx(model, checkpoint.tokenizer, data_of(CASE).samples.encoded, tmp_path / "float")
+    write_tokenizer(checkpoint.companions, tmp_path / "float")
+    write_onnx_int8(tmp_path / "float", tmp_path / "int8")
     with torch.inference_mode():
         wanted = model(**checkpoint.tokenizer(TEXTS, padding=True, return_tensors="pt")).logits
-    for form, tolerance in (("onnx", TOLERANCE), ("int8", float(wanted.std()))):
+    for form, tolerance in (("float", TOLERANCE), ("int8", float(wanted.std()))):
         answers = served(bare_python, tmp_path / form)
         torch.testing.assert_close(torch.tensor([row["logits"] for row in answers]), wanted, rtol=0, atol=tolerance)
         assert {str(row["label"]) for row in answers} <= set(model.config.id2label.values())
-    assert [row["label"] for row in served(bare_python, tmp_path / "onnx")] == [
+    assert [row["label"] for row in served(bare_python, tmp_path / "float")] == [
         model.config.id2label[place] for place in wanted.argmax(dim=-1).tolist()
     ]
 

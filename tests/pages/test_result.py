@@ -16,7 +16,7 @@ FILES = {
     "artifact.tar.gz": b"all",
     "model/config.json": b"{}",
     "model/model.safetensors": b"x" * 600,
-    "onnx_int8/model.onnx": b"y" * 512,
+    "hub/onnx/model_quantized.onnx": b"y" * 512,
     "plan.json": b"{}",
     "report.html": b"<!doctype html><p>report</p>",
 }
@@ -39,7 +39,7 @@ FORMS = {
     "base_form": form("base", None, 10.0, 0.85, (0, 0)),
     "forms": [
         form("compact", "model", 9.0, 0.85, (-0.01, 0.01)),
-        form("onnx_int8", "onnx_int8", 2.0, 0.844, (-0.009, 0.001)),
+        form("onnx_int8", "hub", 2.0, 0.844, (-0.009, 0.001)),
     ],
 }
 
@@ -58,10 +58,11 @@ def test_the_result_comes_first_then_the_pass_then_files_and_last_what_deletes_i
         '<p class="bad" role="alert" id="doubt"><strong>Half of the rows were &lt;seen&gt;.</strong></p>',
         "<strong>A &lt;gain&gt;.</strong> Take it.",
         "What you can deploy",
-        "Deploy onnx_int8/ (ONNX int8): 5.0 times as fast with one input, held-out accuracy 84.40 (before 85.00).",
+        "Deploy hub/onnx/model_quantized.onnx (ONNX int8): 5.0 times as fast with one input, "
+        "held-out accuracy 84.40 (before 85.00).",
         "Download ONNX int8",
         "Open report",
-        "onnxruntime.InferenceSession(&#34;onnx_int8/model.onnx&#34;)",
+        "onnxruntime.InferenceSession(&#34;hub/onnx/model_quantized.onnx&#34;)",
         "Before and after",
         "<dt>Trials</dt>",
         'id="chart"',
@@ -69,7 +70,7 @@ def test_the_result_comes_first_then_the_pass_then_files_and_last_what_deletes_i
         "SHA-256",
         f"/jobs/{finished}/delete",
     ]
-    text = text.replace('"onnx_int8/model.onnx"', "&#34;onnx_int8/model.onnx&#34;")
+    text = text.replace('"hub/onnx/model_quantized.onnx"', "&#34;hub/onnx/model_quantized.onnx&#34;")
     places = [text.index(one) for one in order]
     assert places == sorted(places)
     assert text.count("<dt>Trials</dt>") == 1

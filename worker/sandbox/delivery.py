@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from axformer.config import METHODS
-from axformer.forms.kinds import KINDS
+from axformer.forms.kinds import HUB, KINDS
 from axformer.wire.answer_sheet import NEEDED, SHEET
 
 RESULT = "artifact"
@@ -40,6 +40,8 @@ _TOP = frozenset(
 ).union(*(kind.about.files for kind in METHODS.values()))
 _FOLDERS = frozenset({"untouched", *(kind.directory for kind in KINDS.values())})
 """The forms, and the trained base model of a job with a new head."""
+_GRAPHS = "onnx"
+"""The directory of the graphs in :data:`HUB`."""
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,120}\.(?:json|jinja|safetensors|txt|model|onnx|data)")
 """File names that transformers and onnx write."""
 
@@ -65,9 +67,11 @@ def delivered(directory: Path, stack: ExitStack, most_bytes: int) -> dict[str, B
         elif name in _FOLDERS:
             folder = _enter(name, top, stack)
             for inner in _names(folder):
-                if not _NAME.fullmatch(inner):
-                    raise DeliveryError(f"it holds an unexpected file {inner[:200]!r}")
-                files[f"{name}/{inner}"] = _open(inner, folder, stack)
+                if name == HUB and inner == _GRAPHS:
+                    graphs = _enter(inner, folder, stack)
+                    files |= {f"{name}/{inner}/{one}": _open(_known(one), graphs, stack) for one in _names(graphs)}
+                else:
+                    files[f"{name}/{inner}"] = _open(_known(inner), folder, stack)
         else:
             raise DeliveryError(f"it holds an unexpected entry {name[:200]!r}")
         if len(files) > _MOST_FILES:
@@ -75,6 +79,12 @@ def delivered(directory: Path, stack: ExitStack, most_bytes: int) -> dict[str, B
     if sum(os.fstat(file.fileno()).st_size for file in files.values()) > most_bytes:
         raise DeliveryError(f"more than {most_bytes} bytes")
     return files
+
+
+def _known(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise DeliveryError(f"it holds an unexpected file {name[:200]!r}")
+    return name
 
 
 def _names(directory: int) -> list[str]:

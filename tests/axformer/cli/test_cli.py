@@ -17,6 +17,7 @@ from axformer.cli.display import closing_table, display_for, measured_by
 from axformer.cli.main import app
 from axformer.cli.options import beside, knob_names
 from axformer.config import KNOBS, PassConfig
+from axformer.forms.kinds import COMPACT, KINDS, ONNX_INT8
 from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.wire.finetuning import make_settings
@@ -65,8 +66,7 @@ def test_prune_writes_the_result_and_plain_lines_when_piped(tmp_path: Path, data
     ]
     assert "rows are longer than max_length=8 and lose their end" in result.stdout
     assert "held-out accuracy" in result.stdout
-    there = [name for name in ("model", "zeroed", "onnx", "onnx_int8") if (output / name).exists()]
-    assert there == ["model", "onnx_int8"], "the forms of who asks for none"
+    assert [name for name, kind in KINDS.items() if kind.is_in(output)] == [COMPACT, ONNX_INT8], "who asks for none"
     config = json.loads((output / "report.json").read_text())["config"]
     assert (config["majority_fraction"], config["order"], config["max_length"]) == (0.4, "bottom-top-middle", 8)
 

@@ -22,7 +22,7 @@ def test_every_form_that_was_made_is_named_with_what_loads_it_and_no_other(made:
     lines = told(*made).splitlines()
     assert [line.partition(":")[0].strip() for line in lines] == [
         "Load it",
-        *(f"some/result/{KINDS[name].directory}/" for name in made),
+        *(f"some/result/{KINDS[name].place}" for name in made),
     ]
     assert "import axformer.auto" in lines[1 + made.index(COMPACT)]
 

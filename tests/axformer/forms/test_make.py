@@ -123,7 +123,7 @@ def test_a_compact_form_that_fails_leaves_the_others(tmp_path: Path, monkeypatch
     assert small.failed
     assert re.match(r"form 'compact': its logits differ by \d.* \(allowed: \d", small.reason)
     assert isinstance(graph, Form)
-    assert [path.name for path in tmp_path.iterdir()] == ["onnx"]
+    assert [path.name for path in tmp_path.iterdir()] == ["hub"]
 
 
 @pytest.mark.slow
@@ -137,7 +137,7 @@ def test_a_graph_that_fails_is_not_rounded_either(tmp_path: Path) -> None:
         ("onnx", True),
         ("onnx_int8", True),
     ]
-    assert not (tmp_path / "onnx_int8").exists()
+    assert not (tmp_path / "hub").exists()
 
 
 @pytest.mark.slow
@@ -218,9 +218,10 @@ def test_a_plan_of_a_model_of_other_dimensions_is_refused(tmp_path: Path, result
 def test_a_result_is_exported_without_its_checkpoint(tmp_path: Path, result: Path, data: Path) -> None:
     done = run("export", result, "--data", data, "--output", tmp_path / "out", "--forms", "onnx_int8", "--json")
     assert done.exit_code == 0, done.output
-    made = tmp_path / "out" / "onnx_int8"
+    made = tmp_path / "out" / "hub"
     assert list((tmp_path / "out").iterdir()) == [made]
-    told = {"name": "onnx_int8", "made": True, "directory": str(made), "bytes": KINDS["onnx_int8"].bytes_in(made)}
+    told = {"name": "onnx_int8", "made": True, "directory": str(made), "place": f"{made}/onnx/model_quantized.onnx"}
+    told["bytes"] = KINDS["onnx_int8"].bytes_in(made)
     assert json.loads(done.stdout) == [told]
     for arguments, reason in (
         (("export", result, "--forms", "zeroed"), "axformer apply makes all"),

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 import axformer.auto  # noqa: F401 - registers the compact models
 from axformer.errors import ArtifactError, FormError
 from axformer.forms.agreement import compare_outputs
-from axformer.forms.onnx import write_onnx
-from axformer.forms.onnx_int8 import write_onnx_int8
+from axformer.forms.onnx import GRAPH_FILE, write_onnx
+from axformer.forms.onnx_int8 import QUANTIZED_FILE, write_onnx_int8
 from axformer.forms.onnx_model import OnnxModel
 from axformer.intake.dataset import DataSet
 from axformer.model.compact import compact
@@ -74,8 +74,12 @@ def rounded(case: Case, home: Path) -> Path:
     return directory
 
 
-def weights_in(directory: Path) -> dict[str, Any]:
-    graph = onnx.load(directory / "model.onnx").graph
+def rounded_model(home: Path) -> OnnxModel:
+    return OnnxModel(rounded(BERT, home), graph=QUANTIZED_FILE)
+
+
+def weights_in(file: Path) -> dict[str, Any]:
+    graph = onnx.load(file).graph
     return {weight.name: onnx.numpy_helper.to_array(weight) for weight in graph.initializer}
 
 
@@ -94,7 +98,7 @@ def test_exported_equals_in_memory(case: Case, home: Path) -> None:
 
 @cases
 def test_int8_is_close_and_small(case: Case, home: Path) -> None:
-    form, samples = OnnxModel(rounded(case, home), threads=1), uneven_data(case).samples
+    form, samples = OnnxModel(rounded(case, home), threads=1, graph=QUANTIZED_FILE), uneven_data(case).samples
     differences, outputs = [], []
     for batch in samples.batches:
         there = batch.inputs["attention_mask"].bool()
@@ -106,13 +110,13 @@ def test_int8_is_close_and_small(case: Case, home: Path) -> None:
             outputs.append(wanted[real].flatten())
     assert torch.cat(differences).square().mean().sqrt() < ROUNDING * torch.cat(outputs).std()
     assert torch.cat(differences).abs().max() > TOLERANCE, "int8 is not float32"
-    graph = onnx.load(rounded(case, home) / "model.onnx").graph
+    graph = onnx.load(rounded(case, home) / QUANTIZED_FILE).graph
     biases = {
         name for node in graph.node if node.op_type in ("Add", "Mul") for name in node.input
     }  # a row for each head
     matrices = [
         values
-        for name, values in weights_in(rounded(case, home)).items()
+        for name, values in weights_in(rounded(case, home) / QUANTIZED_FILE).items()
         if values.ndim == 2 and 1 not in values.shape and name not in biases
     ]
     assert matrices
@@ -121,21 +125,24 @@ def test_int8_is_close_and_small(case: Case, home: Path) -> None:
 
 @cases
 def test_only_weights_that_are_read_are_in_the_file_and_no_trace_of_the_machine(case: Case, home: Path) -> None:
-    for directory in (exported(case, home), rounded(case, home)):
-        graph = onnx.load(directory / "model.onnx").graph
-        assert set(weights_in(directory)) <= {name for node in graph.node for name in node.input}
-        assert b".py" not in (directory / "model.onnx").read_bytes()
+    for file in (exported(case, home) / GRAPH_FILE, rounded(case, home) / QUANTIZED_FILE):
+        graph = onnx.load(file).graph
+        assert set(weights_in(file)) <= {name for node in graph.node for name in node.input}
+        assert b".py" not in file.read_bytes()
 
 
 def test_weights_may_be_in_a_file_beside_the_graph(home: Path, tmp_path: Path) -> None:
     parted = shutil.copytree(exported(BERT, home), tmp_path / "parted")
-    graph = onnx.load(parted / "model.onnx")
-    onnx.save(graph, parted / "model.onnx", save_as_external_data=True, location="model.onnx.data")
+    graph = onnx.load(parted / GRAPH_FILE)
+    onnx.save(graph, parted / GRAPH_FILE, save_as_external_data=True, location="model.onnx.data")
     write_onnx_int8(parted, tmp_path / "int8")
     data = uneven_data(BERT)
     assert apart(model_of(BERT), OnnxModel(parted), BERT, data) < TOLERANCE
-    assert apart(OnnxModel(rounded(BERT, home)), OnnxModel(tmp_path / "int8"), BERT, data) == 0.0
-    assert sorted(path.name for path in (tmp_path / "int8").iterdir()) == sorted(path.name for path in parted.iterdir())
+    assert apart(rounded_model(home), OnnxModel(tmp_path / "int8", graph=QUANTIZED_FILE), BERT, data) == 0.0
+    assert {path.name for path in (tmp_path / "int8" / "onnx").iterdir()} == {
+        "model_quantized.onnx",
+        "model_quantized.onnx.data",
+    }
 
 
 def test_a_form_is_measured_like_a_model(home: Path) -> None:
@@ -156,7 +163,7 @@ def test_a_whole_model_without_what_its_outputs_do_not_need(tmp_path: Path) -> N
     write_onnx(model, checkpoint_of(case).tokenizer, uneven_data(case).samples.encoded, tmp_path / "form")
     assert apart(model, OnnxModel(tmp_path / "form", threads=1), case, uneven_data(case)) < TOLERANCE
     assert model.config._attn_implementation == before
-    assert all(7 not in values.shape for values in weights_in(tmp_path / "form").values())
+    assert all(7 not in values.shape for values in weights_in(tmp_path / "form" / GRAPH_FILE).values())
 
 
 class Moody(nn.Module):
@@ -191,16 +198,16 @@ def test_a_missing_runtime_is_named_with_its_remedy(home: Path, monkeypatch: pyt
 
 
 def cut_short(directory: Path) -> None:
-    content = (directory / "model.onnx").read_bytes()
-    (directory / "model.onnx").write_bytes(content[: len(content) // 2])
+    content = (directory / GRAPH_FILE).read_bytes()
+    (directory / GRAPH_FILE).write_bytes(content[: len(content) // 2])
 
 
 def overwritten(directory: Path) -> None:
-    (directory / "model.onnx").write_text("no graph")
+    (directory / GRAPH_FILE).write_text("no graph")
 
 
 def without_graph(directory: Path) -> None:
-    (directory / "model.onnx").unlink()
+    (directory / GRAPH_FILE).unlink()
 
 
 def without_facts(directory: Path) -> None:

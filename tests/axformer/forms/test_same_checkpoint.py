@@ -94,10 +94,10 @@ def test_a_graph_is_made_of_the_same_weights_in_float32(
     samples = prepare(read_rows(str(data)), checkpoint, PassConfig(max_length=10)).samples
     model = cast(compact(checkpoint.model, checkpoint.architecture, plan), checkpoint.dtype)
     make._write_onnx(Finished(checkpoint, plan, model, samples), tmp_path)
-    graph, home = KINDS[ONNX].load(tmp_path / "onnx", "cpu"), tmp_path / "onnx"
+    graph, home = KINDS[ONNX].load(tmp_path / "hub", "cpu"), tmp_path / "hub"
     assert model.dtype == torch.bfloat16
     assert {path.name for path in home.iterdir()} == {
-        *("chat_template.jinja", "config.json", "model.onnx", "tokenizer.json", "tokenizer_config.json")
+        *("chat_template.jinja", "config.json", "onnx", "tokenizer.json", "tokenizer_config.json")
     }
     with computing_in(model, torch.float32):
         _, agreements = compare_outputs(model, {ONNX: graph}, checkpoint.task, samples)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from axformer.forms.kinds import KINDS
 from axformer.reporting.deploy_table import deployables
 from axformer.reporting.deployable import BEFORE, Deployables
 from axformer.reporting.table import UNKNOWN
@@ -35,7 +36,12 @@ def form(name: str, times: float, lost: int = 0, gained: int = 0, rows: int = RO
         "mcnemar": {"gained": gained, "lost": lost},
         "changed": lost + gained,
     }
-    made = {"name": name, "made": True, "directory": None if name == "base" else name, "bytes": 90_000_000}
+    made = {
+        "name": name,
+        "made": True,
+        "directory": KINDS[name].directory if name in KINDS else None,
+        "bytes": 90_000_000,
+    }
     known = {"speed": speed, "validation": test, "test": test, "cost": None if name == "base" else cost}
     return made | known | {"classes_answered": 2} | more
 
@@ -187,7 +193,7 @@ def before_int8(times: float, lost: int = 0) -> dict[str, Any]:
 def test_what_pruning_adds_is_told_and_the_cheapest_form_that_does_the_job_is_advised() -> None:
     worth_it = found(form("compact", 1.6), form("onnx_int8", 6.2), before_forms=[before_int8(4.4)])
     assert [row.title for row in worth_it.rows] == ["before", "before, ONNX int8", "PyTorch", "ONNX int8"]
-    assert "Deploy onnx_int8/ (ONNX int8): 6.2 times as fast" in worth_it.sentence
+    assert "Deploy hub/onnx/model_quantized.onnx (ONNX int8): 6.2 times as fast" in worth_it.sentence
     assert worth_it.sentence.endswith("Pruning makes it 1.41 times as fast as ONNX int8 of your own model.")
     assert worth_it.advice().by_pruning == pytest.approx(6.2 / 4.4)
     hardly = found(form("compact", 1.2), form("onnx_int8", 4.6), before_forms=[before_int8(4.4)])

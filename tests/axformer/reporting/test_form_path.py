@@ -51,7 +51,7 @@ def test_what_is_certified_is_what_is_delivered(labelled: int, tmp_path: Path) -
     assert form.seq == (None if form.certificate.kept == kept else form.certificate.kept)
     checkpoint = from_memory(tiny_model(), tiny_tokenizer())
     own = with_own_answers(rows_of(ROWS), None, checkpoint, make_config("smallest"))
-    loaded = KINDS[ONNX_INT8].load(tmp_path / "result" / "onnx_int8", "cpu")
+    loaded = KINDS[ONNX_INT8].load(tmp_path / "result" / "hub", "cpu")
     samples = one_by_one(own.samples, checkpoint)
     answers = decisions_of(measure(loaded, checkpoint.task, samples))
     untouched = decisions_of(measure(checkpoint.model, checkpoint.task, samples))
