@@ -1,7 +1,6 @@
 """Pruning a model in memory."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,26 +13,12 @@ from axformer.errors import ConfigError, WrongTypeError
 from axformer.intake.checkpoint import from_memory
 from axformer.intake.rebuilt import check_rebuilt
 from axformer.opening import fitted_together, for_run, read_data
-from axformer.plan.plan import Plan
-from axformer.plan.trial import Trial
+from axformer.result import Result
 from axformer.run import PruningRun
 from axformer.scores.importance import ScoreUnits
 from axformer.surroundings import Surroundings
 from axformer.wire.finetuning import FinetuneSettings
 from axformer.wire.run import IN_MEMORY, read_run
-
-
-@dataclass(frozen=True)
-class Result:
-    """The result of :func:`prune`."""
-
-    plan: Plan
-    trace: tuple[Trial, ...]
-    model: Any
-    """The compact model, in evaluation mode."""
-    report: dict[str, Any] | None = None
-    """The content of ``report.json``; None where nothing was written."""
-
 
 Data = str | Path | Rows | Records
 """A file, rows that were read, records (dicts, possibly from a generator), a dict of columns, or a table of pyarrow, pandas,
@@ -110,8 +95,10 @@ def prune(
     for _ in opened.trials(surroundings=around):
         pass
     opened.repair(around)
-    report = None if output is None else opened.publish(Path(output), settled.forms, around.on_step)
-    return Result(opened.plan, opened.trace, opened.model(), report)
+    result = Result(opened.plan, opened.trace, opened.model(), None, opened, around, settled.forms)
+    if output is not None:
+        result.save(output)
+    return result
 
 
 def _wish(

@@ -1,0 +1,86 @@
+"""The result of pruning a model in memory: what was decided, what it is worth, and where it can be written."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from markupsafe import escape
+
+from axformer.errors import ConfigError
+from axformer.forms.kinds import KINDS
+from axformer.plan.plan import Plan
+from axformer.plan.trial import Trial
+from axformer.reporting.deploy_table import deployables
+from axformer.reporting.deployable import Deployables
+from axformer.run import PruningRun
+from axformer.surroundings import Surroundings
+
+
+@dataclass(repr=False)
+class Result:
+    """The result of :func:`axformer.prune`. A notebook shows its table; :meth:`save` measures and writes it."""
+
+    plan: Plan
+    trace: tuple[Trial, ...]
+    model: Any
+    """The compact model, in evaluation mode."""
+    report: dict[str, Any] | None = None
+    """The content of ``report.json``; None until it is written."""
+    _run: PruningRun | None = field(default=None, compare=False)
+    _surroundings: Surroundings = field(default_factory=Surroundings, compare=False)
+    _forms: Sequence[str] = field(default=(), compare=False)
+
+    @property
+    def advice(self) -> str | None:
+        """What to deploy, in a sentence; None until it is written."""
+        found = self._deployables()
+        return None if found is None else found.sentence
+
+    @property
+    def table(self) -> list[dict[str, str]] | None:
+        """Each form with its figures as text, for example for ``pandas.DataFrame``; None until it is written."""
+        found = self._deployables()
+        if found is None:
+            return None
+        head, *rows = (found.table().head, *found.table().rows)
+        return [dict(zip(["form", *head[1:]], cells, strict=True)) for cells in rows]
+
+    def save(self, directory: str | Path, forms: Sequence[str] | None = None) -> str:
+        """Make the forms, check and measure them, and write everything that ``axformer prune`` writes.
+
+        Args:
+            directory: of the result; it must not exist.
+            forms: names of forms; None for those of the run.
+
+        Returns:
+            The advice.
+
+        Raises:
+            ConfigError: a form has no such name.
+            InputError: the directory exists, or cannot be written.
+        """
+        assert self._run is not None, "axformer.prune made it"
+        names = self._forms if forms is None else forms
+        if unknown := [name for name in names if name not in KINDS]:
+            raise ConfigError(f"forms: '{unknown[0]}' is not a form; there are {', '.join(KINDS)}", "forms")
+        self.report = self._run.publish(Path(directory), names, self._surroundings.on_step)
+        return self.advice or ""
+
+    def __repr__(self) -> str:
+        kept = len([trial for trial in self.trace if trial.verdict == "accept"])
+        told = f"{len(self.trace)} trials, {kept} accepted"
+        return f"Result({told}; {self.advice or 'call save(directory) to measure and write it'})"
+
+    def _repr_html_(self) -> str:
+        """The table of forms, as notebooks show it."""
+        found = self._deployables()
+        if found is None:
+            return f"<p>{escape(repr(self))}</p>"
+        text = found.table()
+        head = "".join(f"<th>{escape(cell)}</th>" for cell in text.head)
+        rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>" for cells in text.rows)
+        return f"<p><strong>{escape(found.sentence)}</strong></p><table><tr>{head}</tr>{rows}</table>"
+
+    def _deployables(self) -> Deployables | None:
+        return None if self.report is None else deployables(self.report)
