@@ -4,11 +4,15 @@ from collections import UserDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Any, ClassVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
+
+_CONFIG = "config.json"
+"""What marks a checkpoint's directory."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,8 @@ class LazyGroup(TyperGroup):
     listed: ClassVar[Mapping[str, Command]]
     gone: ClassVar[Mapping[str, str]]
     """Commands of earlier versions, and what to do instead."""
+    of_a_checkpoint: ClassVar[str]
+    """The command that takes the place of none where a checkpoint's directory comes first."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
@@ -51,6 +57,8 @@ class LazyGroup(TyperGroup):
         """Split arguments into the command and what follows its name."""
         if args and args[0] in self.gone:
             ctx.fail(f"There is no command '{args[0]}' any more; {self.gone[args[0]]}")
+        if args and args[0] not in self.listed and Path(args[0], _CONFIG).is_file():
+            args = [self.of_a_checkpoint, *args]
         name, shown, rest = super().resolve_command(ctx, args)
         return name, None if shown is None or name is None else self.commands[name], rest
 

@@ -16,6 +16,7 @@ from axformer.cli.commands import Command, LazyGroup
 
 _HERE = {
     "prune": "Prune a fine-tuned model, and write the smaller, verified model.",
+    "int8": "Write a model as it is in ONNX and ONNX int8, checked and timed: no data, no labels, nothing removed.",
     "apply": "Apply a plan to a checkpoint without another pass, and write the forms of the result.",
     "analyze": "Say where a model is redundant: layers, heads, dimensions. The model stays as it is.",
     "features": "Keep the lowest layers and the fewest dimensions that a linear classifier needs.",
@@ -58,6 +59,7 @@ _EXAMPLES: dict[str, tuple[str, ...]] = {
         "axformer prune my-model --data dev.csv --columns text=review,label=stars --output fast --goal speedup=2 "
         "--forms compact,onnx_int8",
     ),
+    "int8": ("axformer int8 my-model", "axformer int8 my-model --data texts.jsonl --output served"),
     "apply": ("axformer apply pruned/plan.json my-model --data dev.jsonl --output again --forms compact,onnx",),
     "analyze": ("axformer analyze my-model --data dev.jsonl --train train.jsonl --output analysis",),
     "features": ("axformer features my-model --data dev.jsonl --train train.jsonl --output features --onnx",),
@@ -115,6 +117,7 @@ class _Listed(LazyGroup):
         for panel, commands in (("On this machine", _HERE), ("On the service", _SERVICE))
         for name, summary in commands.items()
     }
+    of_a_checkpoint = "int8"
     gone: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ("grid", "group", "groups"),
         "queue each run by axformer submit --label sweep=NAME, and see them by axformer compare --label sweep=NAME",

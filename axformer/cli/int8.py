@@ -1,0 +1,93 @@
+"""``axformer int8``: ONNX and ONNX int8 of a model as it is; ``axformer CHECKPOINT`` is short for it."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from axformer.cli.failing import failing
+from axformer.cli.libraries import ready
+from axformer.cli.options import ColumnsOption, columns_of
+from axformer.data.columns import DataSource
+from axformer.forms.kinds import KINDS
+from axformer.reporting.deployable import TITLES
+
+if TYPE_CHECKING:
+    from axformer.int8 import AsItIs
+
+
+def int8(
+    checkpoint: Annotated[str, typer.Argument(help="Directory of a fine-tuned model, or hf://organisation/name.")],
+    data: Annotated[
+        str | None,
+        typer.Option(
+            help="Rows of the kind that the model will see, without labels; a built-in sample if none are given."
+        ),
+    ] = None,
+    columns: ColumnsOption = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Directory for hub/; by default CHECKPOINT-int8 beside the checkpoint.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+) -> None:
+    """Write a model as it is in ONNX and ONNX int8, checked and timed: no data, no labels, nothing removed."""
+    with failing():
+        source = None if data is None else DataSource(data, columns_of(columns))
+        place = output or Path(f"{Path(checkpoint.rstrip('/')).name}-int8")
+        ready("cpu")
+        from axformer.int8 import make_int8
+
+        with Console(stderr=True).status("Exporting, checking and timing"):
+            made = make_int8(checkpoint, place, source)
+    if as_json:
+        print(json.dumps(_content(made, place), indent=1))  # noqa: T201 - this is what was asked for
+        return
+    console = Console(highlight=False, markup=False)
+    console.print(_table(made))
+    console.print(*_told(made, checkpoint, place), sep="\n", soft_wrap=True)
+
+
+def _content(made: "AsItIs", place: Path) -> dict[str, Any]:
+    forms = [
+        {
+            "name": one.form.name,
+            "file": f"{place}/{KINDS[one.form.name].place}",
+            "bytes": one.form.bytes,
+            "milliseconds": one.milliseconds,
+            "times": one.times,
+            "times_interval": one.times_interval,
+            "same_answers": one.same,
+        }
+        for one in made.forms
+    ]
+    base = {"bytes": made.checkpoint.bytes, "milliseconds": made.milliseconds}
+    return {"rows": made.rows, "is_sample": made.is_sample, "base": base, "forms": forms}
+
+
+def _table(made: "AsItIs") -> Table:
+    table = Table(box=box.SIMPLE_HEAD)
+    for head in ("", "MB", "one input, ms", "times as fast", "same answers"):
+        table.add_column(head, justify="right" if head else "left", no_wrap=True)
+    table.add_row("PyTorch, as it is", f"{made.checkpoint.bytes / 1e6:.1f}", f"{made.milliseconds:.2f}", "", "")
+    for one in made.forms:
+        low, high = one.times_interval
+        same = "" if one.same is None else f"{one.same:.1%}"
+        times = f"{one.times:.1f} [{low:.1f}, {high:.1f}]"
+        table.add_row(TITLES[one.form.name], f"{one.form.bytes / 1e6:.1f}", f"{one.milliseconds:.2f}", times, same)
+    return table
+
+
+def _told(made: "AsItIs", checkpoint: str, place: Path) -> list[str]:
+    last = made.forms[-1]
+    rows = f"{made.rows} built-in sentences" if made.is_sample else f"{made.rows:,} rows"
+    failed = [f"not made: {form.name}: {form.reason}" for form in made.not_made]
+    return [
+        *failed,
+        f"Deploy {place}/{KINDS[last.form.name].place}: {last.times:.1f} times as fast with one input (docs/serving.md).",
+        f"Nothing is claimed about accuracy; answers were compared on {rows}. To have it certified, and the model smaller:",
+        f"  axformer prune {checkpoint} --unlabelled ROWS --goal within-points=1, then axformer label",
+    ]
