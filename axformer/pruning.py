@@ -18,7 +18,7 @@ from axformer.run import PruningRun
 from axformer.scores.importance import ScoreUnits
 from axformer.surroundings import Surroundings
 from axformer.wire.finetuning import FinetuneSettings
-from axformer.wire.run import IN_MEMORY, read_run
+from axformer.wire.run import IN_MEMORY, SettledRun, read_run
 
 Data = str | Path | Rows | Records
 """A file, rows that were read, records (dicts, possibly from a generator), a dict of columns, or a table of pyarrow, pandas,
@@ -76,14 +76,8 @@ def prune(
     if score is not None and not isinstance(config, RunConfig):
         knobs["score"] = "given" if callable(score) else score
     given = {"validation": data, "test": test, "calibrate": calibrate, "unlabelled": unlabelled, "train": train}
-    paths = {part: str(source) if isinstance(source, str | Path) else IN_MEMORY for part, source in given.items()}
-    run = read_run(
-        {"checkpoint": IN_MEMORY}
-        | {part: path for part, path in paths.items() if given[part] is not None}
-        | {"finetune": finetune, "forms": forms}
-        | _wish(goal, preset, config, knobs)
-    )
-    settled, around = run.settled(), surroundings or Surroundings()
+    asked = _wish(goal, preset, config, knobs) | {"finetune": finetune, "forms": forms}
+    settled, around = settle(given, asked), surroundings or Surroundings()
     rows = {part: _rows_of(part, source, settled.finetune) for part, source in given.items() if source is not None}
     checkpoint = for_run(from_memory(model, tokenizer), rows)
     inputs = fitted_together(settled, checkpoint, rows)
@@ -99,6 +93,21 @@ def prune(
     if output is not None:
         result.save(output)
     return result
+
+
+def settle(given: Mapping[str, Data | None], asked: Mapping[str, Any]) -> SettledRun:
+    """The run of a model in memory.
+
+    Args:
+        given: the data by the fields of a run.
+        asked: the other fields.
+
+    Raises:
+        ConfigError: they do not fit together.
+    """
+    paths = {part: str(source) if isinstance(source, str | Path) else IN_MEMORY for part, source in given.items()}
+    there = {part: path for part, path in paths.items() if given[part] is not None}
+    return read_run({"checkpoint": IN_MEMORY, **there, **asked}).settled()
 
 
 def _wish(
