@@ -12,6 +12,7 @@ _UNICAST = ipaddress.IPv6Network("2000::/3")
 """All IPv6 addresses allocated to the public internet."""
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _RESERVED = (
+    ipaddress.ip_network("192.0.0.0/24"),  # for protocols; one cloud hands out its secrets at 192.0.0.192
     ipaddress.ip_network("192.88.99.0/24"),  # relays from 6to4, given up
     ipaddress.ip_network(
         "168.63.129.16/32"

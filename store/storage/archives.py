@@ -27,6 +27,9 @@ _SMALL_BYTES = 16 << 20
 """Any archive may unpack to this size, whatever its ratio."""
 _READ_BYTES = 64 << 20
 """Most bytes read at a time: readers take lists of members and long headers whole, as long as these say they are."""
+_DIRECTORY_BYTES = 1 << 20
+"""Most bytes of a zip's directory, which its reader turns into objects, at a thousand times the time, before any member can be
+counted. A thousand members with names of hundreds of letters fit."""
 _ENCRYPTED = 0x1
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _DAMAGED = (
@@ -106,8 +109,9 @@ _Member = tuple[str, Readable | None]
 
 
 def _zip_members(raw: IO[bytes], size: int, name: str) -> Iterator[_Member]:
-    bounded: Any = _Bounded(raw, size, name)  # reads, seeks, tells
+    bounded: Any = _Bounded(raw, size, name, _DIRECTORY_BYTES)  # reads, seeks, tells
     with zipfile.ZipFile(bounded) as file:
+        bounded.most = _READ_BYTES
         for info in file.infolist():
             mode = info.external_attr >> 16
             if mode and not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_IFMT(mode) == 0):
@@ -139,7 +143,9 @@ def _tar_members(raw: IO[bytes], name: str, max_bytes: int) -> Iterator[_Member]
 class _Bounded:
     """A file that refuses to be read beyond a number of bytes, or too many at a time: headers cannot ask for all memory."""
 
-    def __init__(self, file: IO[bytes], limit: int, name: str) -> None:
+    def __init__(self, file: IO[bytes], limit: int, name: str, most: int = _READ_BYTES) -> None:
+        self.most = most
+        """At a time."""
         self._file = file
         self._limit = limit
         self._name = name
@@ -147,7 +153,7 @@ class _Bounded:
     def read(self, size: int = -1) -> bytes:
         wished = size if size >= 0 else self._limit - self._file.tell()
         self._check(self._file.tell() + wished)
-        if wished > _READ_BYTES:
+        if wished > self.most:
             raise ArchiveError(f"archive '{self._name}' has a header of {wished} bytes; pack the checkpoint alone")
         return self._file.read(wished)
 

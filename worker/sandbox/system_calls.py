@@ -30,6 +30,7 @@ REFUSED = {
     **dict.fromkeys(("io_uring_setup", "ptrace", "process_vm_readv", "process_vm_writev"), errno.EPERM),
     **dict.fromkeys(("pidfd_getfd", "process_madvise", "kcmp", "perf_event_open"), errno.EPERM),
     **dict.fromkeys(("add_key", "request_key", "keyctl"), errno.EPERM),
+    **dict.fromkeys(("inotify_add_watch", "fanotify_init"), errno.EPERM),  # the names of others' files
 }
 """The error of each refused call. ``io_uring`` would bypass the filter. ``pidfd_open`` is allowed, because libraries use it to
 wait for their children; calls that access a process through such a descriptor are refused."""
@@ -50,13 +51,23 @@ NUMBERS = {
         "listen": 50,
         "ptrace": 101,
     }
-    | {"add_key": 248, "request_key": 249, "keyctl": 250, "migrate_pages": 256, "get_robust_list": 274}
+    | {
+        "inotify_add_watch": 254,
+        "fanotify_init": 300,
+        "add_key": 248,
+        "request_key": 249,
+        "keyctl": 250,
+        "migrate_pages": 256,
+        "get_robust_list": 274,
+    }
     | {"move_pages": 279, "accept4": 288, "perf_event_open": 298, "prlimit64": 302, "sendmmsg": 307}
     | {"process_vm_readv": 310, "process_vm_writev": 311, "kcmp": 312}
     | {"io_uring_setup": 425, "pidfd_getfd": 438, "process_madvise": 440},
     "aarch64": {
+        "inotify_add_watch": 27,
         "get_robust_list": 100,
         "ptrace": 117,
+        "fanotify_init": 262,
         "socket": 198,
         "bind": 200,
         "listen": 201,

@@ -49,6 +49,7 @@ LOCALHOST = Path(__file__).with_name("localhost.pem")
         "2002:a9fe:a9fe::1",
         "168.63.129.16",
         "192.88.99.1",
+        "192.0.0.192",
     ],
 )
 def test_addresses_that_are_not_public(address: str) -> None:

@@ -11,6 +11,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from axformer.intake.names import is_checkpoint_file
+from store.errors import ArchiveError, ArchiveTooLargeError
+from store.storage.archives import checkpoint_members
 from tests.worker.fetching.conftest import CHECKPOINT, STRANGERS, contents
 from worker.fetching.archive import unpack
 from worker.fetching.errors import ArchiveInvalid, FetchError, ReferenceTooLarge
@@ -113,6 +115,28 @@ def test_more_than_a_hundred_times_its_own_size_is_not_unpacked(
     make(tmp_path / name, {"model.safetensors": bytes(20 << 20)})
     with pytest.raises(ReferenceTooLarge, match="unpacks"):
         unpack(tmp_path / name, name, into, max_bytes=1 << 30, max_members=50)
+
+
+@pytest.mark.parametrize(
+    ("members", "why"),
+    [
+        (1000, None),
+        (5_000, "more than 1000 members"),
+        (30_000, r"has a header of \d+ bytes; pack the checkpoint alone"),
+    ],
+)
+def test_a_zip_of_many_members_is_refused_before_they_are_all_read(members: int, why: str | None) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as file:
+        for member in range(members):
+            file.writestr(f"{member:050}", b"")
+    size = len(packed.getvalue())
+    read = checkpoint_members(packed, size, "a.zip", max_bytes=1 << 40, max_members=1000)
+    if why is None:
+        assert list(read) == []
+    else:
+        with pytest.raises((ArchiveError, ArchiveTooLargeError), match=why):
+            list(read)
 
 
 def test_a_link_that_waits_where_a_file_goes_is_not_followed(tmp_path: Path, into: Path) -> None:
