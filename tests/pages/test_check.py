@@ -241,3 +241,23 @@ def test_an_upload_that_is_no_checkpoint_says_why_and_those_of_others_are_not_lo
     answer = member.get(f"/uploads/{upload_id}/model").json()
     assert (answer["columns"], "is not an archive" in answer["words"]) == (None, True)
     assert rival.get(f"/uploads/{upload_id}/model").status_code == 404
+
+
+def test_no_session_is_open_while_a_file_is_read(member, upload, app, monkeypatch):
+    """Or a few long looks would be all sessions that the teams have."""
+    checkpoint = upload("m.tar.gz", packed(CHECKPOINT)).removeprefix("upload:")
+    data = upload("dev.csv", ROWS).removeprefix("upload:")
+    resources, held = app.state.resources, []
+    read = type(resources.storage).read
+
+    def watched(self, *arguments, **named):
+        held.append(resources.engine.pool.checkedout())
+        return read(self, *arguments, **named)
+
+    monkeypatch.setattr(type(resources.storage), "read", watched)
+    for path in (f"/uploads/{checkpoint}/model", f"/uploads/{data}/columns"):
+        assert member.get(path).status_code == 200
+    lines, _ = check(member, checkpoint=f"upload:{checkpoint}", validation=f"upload:{data}")
+    assert lines[1].startswith("Validation data dev.csv: ")
+    assert len(held) >= 4
+    assert set(held) == {0}

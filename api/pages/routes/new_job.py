@@ -18,9 +18,9 @@ from api.pages.job_form import INPUT_CHOICES, REFERENCES, JobForm, demo_form, ke
 from api.pages.posted_again import form_like
 from api.resources import Resources
 from api.routes.uploads import post_upload
-from api.services import jobs, posting, uploads
+from api.services import jobs, posting
 from api.services.inputs.checkpoint import look_at_checkpoint
-from api.services.inputs.contents import Contents, UnreadableError
+from api.services.inputs.contents import Contents, UnreadableError, found_by
 from api.services.inputs.look import Seen, look_at_inputs, names_of
 from axformer.config import ABOUT_PRESETS, METHODS, Preset, make_config
 from axformer.config.goals import ABOUT_GOALS, GoalName, config_for, parse_goal, written
@@ -99,9 +99,9 @@ async def send_file(request: Request, visitor: WriterDep, resources: ResourcesDe
 
 
 @router.get(UPLOADS + "/{upload_id}/columns")
-def get_columns(upload_id: str, visitor: VisitorDep, session: ReadingDep, storage: StorageDep) -> Response:
+def get_columns(upload_id: str, visitor: VisitorDep, storage: StorageDep, resources: ResourcesDep) -> Response:
     """Preview the columns of an uploaded data file; empty if they cannot be read."""
-    upload = uploads.find(session, visitor.caller.team_id, upload_id)
+    upload = found_by(resources.reading_sessions, visitor.caller.team_id)(upload_id)
     try:
         head = b"".join(storage.read(upload_folder(upload.id), upload.sha256, stop=min(HEAD_BYTES, upload.bytes)))
     except StorageError:
@@ -111,14 +111,12 @@ def get_columns(upload_id: str, visitor: VisitorDep, session: ReadingDep, storag
 
 
 @router.get(UPLOADS + "/{upload_id}/model")
-def get_model(
-    upload_id: str, visitor: VisitorDep, session: ReadingDep, storage: StorageDep, resources: ResourcesDep
-) -> Response:
+def get_model(upload_id: str, visitor: VisitorDep, storage: StorageDep, resources: ResourcesDep) -> Response:
     """What an uploaded checkpoint is, or why a worker would stop at it, and which task's columns its data has."""
-    team_id = visitor.caller.team_id
-    uploads.find(session, team_id, upload_id)
+    find = found_by(resources.reading_sessions, visitor.caller.team_id)
+    find(upload_id)
     try:
-        model = look_at_checkpoint(Contents(session, storage, resources.settings, team_id), f"upload:{upload_id}")
+        model = look_at_checkpoint(Contents(find, storage, resources.settings), f"upload:{upload_id}")
     except UnreadableError as error:
         return JSONResponse({"words": str(error), "columns": None})
     columns = TASKS.get(_TITLES.get("several" if model.is_multi_label else model.task or "", ""))
@@ -146,8 +144,7 @@ def _check(resources: Resources, storage: Storage, visitor: Visitor, body: JobCr
         job = posting.submit(session, resources.settings, team_id, body, None).job
         config, work = job.config, work_of(job)
         session.rollback()
-    with session_scope(resources.reading_sessions) as session:
-        inputs = look_at_inputs(session, storage, resources.settings, team_id, body, config)
+    inputs = look_at_inputs(resources.reading_sessions, storage, resources.settings, team_id, body, config)
     return CheckedJob(inputs, resources.queue_views.get().typical.get(work))
 
 

@@ -7,7 +7,7 @@ does.
 import io
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ from sqlalchemy.orm import Session
 from api.services import uploads
 from store.errors import StorageError
 from store.references import Scheme, parse_reference
+from store.session import Sessions, session_scope
 from store.settings import Settings
 from store.storage.storage import READ_CHUNK, Storage, upload_folder
 
@@ -36,19 +37,53 @@ class ReferencedFile:
 
 
 @dataclass(frozen=True)
+class StoredUpload:
+    """What is known of an upload, for as long as its file is read."""
+
+    id: str
+    filename: str
+    sha256: str
+    bytes: int
+
+
+Find = Callable[[str], StoredUpload]
+"""Finds an upload of a team by its id."""
+
+
+def found_in(session: Session, team_id: str) -> Find:
+    """By an open session, for what is over in milliseconds."""
+
+    def find(upload_id: str) -> StoredUpload:
+        upload = uploads.find(session, team_id, upload_id)
+        return StoredUpload(upload.id, upload.filename, upload.sha256, upload.bytes)
+
+    return find
+
+
+def found_by(sessions: Sessions, team_id: str) -> Find:
+    """By a session for each, which is closed before the file is read: reading takes as long as files are large, and there are
+    few sessions for all teams."""
+
+    def find(upload_id: str) -> StoredUpload:
+        with session_scope(sessions) as session:
+            return found_in(session, team_id)(upload_id)
+
+    return find
+
+
+@dataclass(frozen=True)
 class Contents:
     """What a team's references hold."""
 
-    session: Session
+    find: Find
     storage: Storage
     settings: Settings
-    team_id: str
 
     def name(self, uri: str, *, is_checkpoint: bool) -> str | None:
         """The file's own name; None if the reference leads elsewhere, which only a worker reads."""
         reference = parse_reference(uri, is_checkpoint=is_checkpoint)
         if reference.scheme is Scheme.UPLOAD:
-            return uploads.find(self.session, self.team_id, reference.place).filename
+            return self.find(reference.place).filename
         return Path(reference.path).name if reference.scheme is Scheme.FILE else None
 
     def directory(self, uri: str) -> Path | None:
@@ -75,7 +110,7 @@ class Contents:
             with self.open_file(Path(reference.path)) as content:
                 yield content
             return
-        upload = uploads.find(self.session, self.team_id, reference.place)
+        upload = self.find(reference.place)
         raw: Any = io.BufferedReader(_Stored(self.storage, upload.id, upload.sha256, upload.bytes), READ_CHUNK)
         with raw:
             yield ReferencedFile(upload.filename, upload.bytes, raw)

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from api.errors import NoSuchObjectError
 from api.services.inputs.checkpoint import CheckpointModel, look_at_checkpoint
-from api.services.inputs.contents import Contents, UnreadableError
+from api.services.inputs.contents import Contents, UnreadableError, found_by, found_in
 from api.services.inputs.data import look_at_data
 from axformer.config.common import BY_ROWS
 from axformer.scores.planning import (
@@ -25,6 +25,7 @@ from axformer.wire.heads import NewHead
 from axformer.wire.jobs import JobCreate
 from axformer.wire.run import DATA, WITHOUT_LABELS
 from store.errors import ReferenceFormError
+from store.session import Sessions
 from store.settings import Settings
 from store.storage.storage import Storage
 
@@ -52,10 +53,10 @@ class Seen:
 
 
 def look_at_inputs(
-    session: Session, storage: Storage, settings: Settings, team_id: str, body: JobCreate, config: Mapping[str, Any]
+    sessions: Sessions, storage: Storage, settings: Settings, team_id: str, body: JobCreate, config: Mapping[str, Any]
 ) -> Sequence[Seen]:
     """Everything that can be seen here of the inputs of a job with these knobs; nothing is written."""
-    contents = Contents(session, storage, settings, team_id)
+    contents = Contents(found_by(sessions, team_id), storage, settings)
     seen, model = _checkpoint(contents, body.checkpoint.uri, body.head)
     found, rows = [seen], dict[str, int | None]()
     for part, source in body.data().items():
@@ -101,7 +102,7 @@ def names_of(
     session: Session, storage: Storage, settings: Settings, team_id: str, uris: Mapping[str, str]
 ) -> dict[str, str]:
     """The files' own names, by part, of the references that lead to uploads of the team or to files of this machine."""
-    contents = Contents(session, storage, settings, team_id)
+    contents = Contents(found_in(session, team_id), storage, settings)
     found: dict[str, str] = {}
     for part, uri in uris.items():
         with suppress(ReferenceFormError, NoSuchObjectError):  # a form holds whatever was typed
