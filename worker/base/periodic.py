@@ -58,6 +58,8 @@ class Periodic(ABC):
                 {"reason": str(error)} if isinstance(error, StoreError | OSError) else {}
             )  # others quote what they sent
             _LOG.warning(f"{self._name}_failed", error=type(error).__name__, **reason)
+        except Exception:  # noqa: BLE001 - whatever it is, the thread goes on
+            _LOG.exception(f"{self._name}_failed")
 
     def _run(self) -> None:
         pause = self._first

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from shutil import rmtree
 
 import structlog
 
@@ -11,6 +10,7 @@ from store.repositories import retention
 from store.repositories.revision import database_identity
 from store.session import Sessions, session_scope
 from store.storage.storage import Storage, job_folder, upload_folder
+from worker.base.trees import remove_tree
 
 _LOG = structlog.get_logger(__name__)
 UNFINISHED_SECONDS = 3600.0
@@ -107,7 +107,8 @@ def remove_workspaces(sessions: Sessions, root: Path) -> int:
         unended = retention.unended_jobs(session, {_job_of(path) for path in directories})
     over = [path for path in directories if _job_of(path) not in unended]
     for path in over:
-        rmtree(path, ignore_errors=True)
+        if not remove_tree(path):
+            _LOG.warning("workspace_not_removed", directory=path.name)
     return len(over)
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
-from shutil import rmtree
 from typing import Any
 
 from pydantic import ValidationError
@@ -19,6 +18,7 @@ from store.tables.files import Artifact
 from store.tables.jobs import Job
 from worker.base.context import WorkerContext
 from worker.base.packing import ARCHIVE_NAME, store_files
+from worker.base.trees import remove_tree
 from worker.job.conversation import Conversation
 from worker.job.failure import with_original_uris
 from worker.job.lease import Lease, StopRequestedError
@@ -171,7 +171,7 @@ def _publish(work: ClaimedJob, shape: type[Report | Analysis]) -> None:
     work.opened.sandbox.end_process()
     report = _checked(published, shape)
     work.ledger.write(leases.finish_succeeded, report, _store(work))
-    rmtree(work.opened.sandbox.state, ignore_errors=True)
+    remove_tree(work.opened.sandbox.state)
 
 
 def _checked(published: Published, shape: type[Report | Analysis]) -> dict[str, object]:

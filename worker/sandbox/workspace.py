@@ -6,10 +6,11 @@ process protects it, so that the leftovers of killed workers are found and remov
 
 import fcntl
 import os
-import shutil
 import time
 from pathlib import Path
 from tempfile import mkdtemp
+
+from worker.base.trees import remove_tree
 
 _PRIVATE = 0o700
 _KEPT = "kept"
@@ -53,17 +54,17 @@ class Workspace:
         """Remove the directory and its contents, but keep the state for the job's next run on this machine."""
         if self._kept is not None and _is_directory(self.path / self._state):
             target = self._kept / self._state
-            shutil.rmtree(target, ignore_errors=True)
+            remove_tree(target)
             target.parent.mkdir(parents=True, exist_ok=True, mode=_PRIVATE)
             (self.path / self._state).rename(target)
-        shutil.rmtree(self.path, ignore_errors=True)
+        remove_tree(self.path)
         os.close(self._lock)
 
 
 def remove_directories(root: Path, job_id: str) -> None:
     """Remove the private directories of a job, whichever worker created them."""
     for leftover in root.glob(f"{job_id}.*"):
-        shutil.rmtree(leftover, ignore_errors=True)
+        remove_tree(leftover)
 
 
 def _is_directory(path: Path) -> bool:
@@ -80,7 +81,7 @@ def _remove_left(waiting: Path) -> None:
         try:
             if time.time() - os.fstat(descriptor).st_mtime > _YOUNG_SECONDS:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(directory, ignore_errors=True)
+                remove_tree(directory)
         except BlockingIOError:  # its process is alive
             continue
         finally:
