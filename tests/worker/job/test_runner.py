@@ -116,7 +116,7 @@ def test_a_result_is_handed_out_in_the_forms_that_were_asked_for(
     ]
     names = set(artifacts_of(context, job_id))
     assert {"model/model.safetensors", "zeroed/model.safetensors"} <= names
-    assert not any(name.startswith("onnx") for name in names)
+    assert not any(name.startswith("hub/") for name in names)
 
 
 def test_a_job_runs_from_references_to_artifacts(

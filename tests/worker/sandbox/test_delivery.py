@@ -31,6 +31,24 @@ def test_the_files_of_a_result_are_open_by_name(result: Path) -> None:
         }
 
 
+def test_graphs_lie_one_directory_deeper(result: Path) -> None:
+    graphs = result / "hub" / "onnx"
+    graphs.mkdir(parents=True)
+    (graphs / "model_quantized.onnx").write_bytes(b"graph")
+    (result / "hub" / "config.json").write_bytes(b"{}")
+    with ExitStack() as files:
+        found = delivered(result, files, MOST_BYTES)
+        assert found["hub/onnx/model_quantized.onnx"].read() == b"graph"
+        assert set(found) == {
+            *("plan.json", "model/model.safetensors", "hub/config.json", "hub/onnx/model_quantized.onnx")
+        }
+
+
+def in_hub(at: Path, name: str) -> Path:
+    (at / "hub" / "onnx").mkdir(parents=True)
+    return at / "hub" / name
+
+
 def many(result: Path) -> None:
     for number in range(300):
         (result / "model" / f"{number}.json").touch()
@@ -43,8 +61,14 @@ def many(result: Path) -> None:
         lambda at: os.link(at.parent / "others", at / "report.json"),
         lambda at: os.mkfifo(at / "report.json"),
         lambda at: (at / "report.json").mkdir(),
-        lambda at: (at / "onnx").symlink_to(at.parent),
-        lambda at: (at / "onnx").write_text("x"),
+        lambda at: (at / "hub").symlink_to(at.parent),
+        lambda at: (at / "hub").write_text("x"),
+        lambda at: in_hub(at, "other").mkdir(),
+        lambda at: in_hub(at, "onnx/run.sh").touch(),
+        lambda at: in_hub(at, "onnx/deeper").mkdir(),
+        lambda at: in_hub(at, "onnx/model.onnx").symlink_to(at.parent / "others"),
+        lambda at: (in_hub(at, "onnx").rmdir(), (at / "hub" / "onnx").symlink_to(at.parent)),
+        lambda at: ((at / "model" / "onnx").mkdir(), (at / "model" / "onnx" / "model.onnx").touch()),
         lambda at: (at / "evil").mkdir(),
         lambda at: (at / "evil.json").touch(),
         lambda at: (at / "model" / "run.sh").touch(),
@@ -53,7 +77,7 @@ def many(result: Path) -> None:
         lambda at: os.truncate(at / "plan.json", MOST_BYTES),
         many,
     ],
-    ids=range(13),
+    ids=range(19),
 )
 def test_what_is_no_result_is_refused(result: Path, change: Callable[[Path], object]) -> None:
     change(result)
