@@ -43,6 +43,8 @@ _RETRY_AFTER = {"Retry-After": "5"}  # seconds; a restart of the database takes 
 _SHOWN_VALUE = 200  # characters of a refused value that are repeated to the caller
 _MOST_SUGGESTIONS = 20  # errors of a request; looking for words that were meant takes time
 _PARAMETER_PLACES = ("query", "path", "header", "cookie")
+_DISK_FULL = "53100"
+"""PostgreSQL's code for a file that cannot grow."""
 _LOG = structlog.get_logger(__name__)
 _BY_STATUS: dict[int, type[ApiError]] = {
     error.status: error for error in (BadRequestError, NoSuchObjectError, BodyTooLargeError, UnsupportedMediaError)
@@ -182,6 +184,10 @@ def _escaped(part: Any) -> str:
 
 
 def _no_database(request: Request, error: Exception) -> Response:
+    if getattr(getattr(error, "orig", None), "sqlstate", None) == _DISK_FULL:
+        _LOG.error("database_full", path=request.url.path)
+        detail = "the database's disk is full; ask the operator to make room"
+        return render(NoRoomError(detail, code="database_full"), request.url.path)
     _LOG.error("database_unavailable", error=type(error).__name__, path=request.url.path)
     detail = "the database does not answer at the moment; send the request again in a few seconds"
     return render(UnavailableError(detail, code="database_unavailable", headers=_RETRY_AFTER), request.url.path)

@@ -2,6 +2,7 @@
 
 import re
 
+import psycopg
 import pytest
 from pydantic import SecretStr
 from starlette.testclient import TestClient
@@ -62,6 +63,19 @@ def test_an_outage_of_the_database_is_a_503_and_passes(api, stage, outage):
         assert check(api.get(f"/v1/jobs/{job_id}"), 503).code == "database_unavailable"
         assert check(api.post(f"/v1/jobs/{job_id}/cancel"), 503).status == 503
     assert api.get(f"/v1/jobs/{job_id}").json()["state"] == "queued"
+
+
+def test_a_full_disk_of_the_database_is_said_and_passes(api, stage, database_url):
+    job_id, full = stage.queued(), "RAISE EXCEPTION USING ERRCODE = '53100', MESSAGE = 'could not extend file'"
+    with psycopg.connect(database_url.replace("+psycopg", ""), autocommit=True) as connection:
+        connection.execute(f"CREATE FUNCTION grows() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {full}; END $$")
+        connection.execute("CREATE TRIGGER grows BEFORE UPDATE ON jobs FOR EACH ROW EXECUTE FUNCTION grows()")
+        try:
+            problem = check(api.post(f"/v1/jobs/{job_id}/cancel"), 507)
+        finally:
+            connection.execute("DROP FUNCTION grows CASCADE")
+    assert (problem.code, "disk is full; ask the operator" in problem.detail) == ("database_full", True)
+    assert api.post(f"/v1/jobs/{job_id}/cancel").status_code == 202
 
 
 @pytest.mark.parametrize("declared", [True, False])
