@@ -1,4 +1,4 @@
-"""Teams, their limits and their keys, for the operator: ``python -m api.admin team create NAME``.
+"""Teams, their limits, keys and jobs, for the operator: ``python -m api.admin team create NAME``.
 
 Needs the service's settings. Changes are in the team's audit log.
 """
@@ -14,21 +14,28 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 from sqlalchemy.orm import Session
 
 from api.errors import ApiError
-from api.services import keys
+from api.services import keys, steering
 from axformer.errors import reason_of
 from axformer.wire.scopes import Scope
 from store.repositories.audit import Operator, note
+from store.repositories.jobs import unended_of_all
 from store.repositories.keys import find_key, list_keys
 from store.repositories.teams import TeamLimits, Use, create_team, find_team, limits_of, list_teams, set_limits, use_of
 from store.session import make_engine, make_sessions, session_scope
 from store.settings import Settings
+from store.tables.jobs import Job
 from store.tables.teams import ApiKey, Team
 
-app = typer.Typer(no_args_is_help=True, help="Teams and keys of the AxFormer service.", pretty_exceptions_enable=False)
+app = typer.Typer(
+    no_args_is_help=True, help="Teams, keys and jobs of the AxFormer service.", pretty_exceptions_enable=False
+)
 team_app = typer.Typer(no_args_is_help=True, help="Teams.")
 app.add_typer(team_app, name="team")
 key_app = typer.Typer(no_args_is_help=True, help="Keys of teams.")
 app.add_typer(key_app, name="key")
+
+job_app = typer.Typer(no_args_is_help=True, help="Jobs of all teams.")
+app.add_typer(job_app, name="job")
 
 TeamName = Annotated[str, typer.Argument(help="The team's name.")]
 
@@ -196,6 +203,37 @@ def _key_line(key: ApiKey) -> str:
     times = {"expires": key.expires_at, "last used": key.last_used_at, "revoked": key.revoked_at}
     said = [f"{what} {when:%Y-%m-%d %H:%M}" for what, when in times.items() if when is not None]
     return f"{key.id} {key.scope} '{key.name}': {', '.join(said) or 'never used'}"
+
+
+@job_app.command("list")
+def list_unended() -> None:
+    """Show the jobs that have not ended, those that hold a worker first."""
+    now = datetime.now(UTC)
+    with store() as session:
+        for job, team in unended_of_all(session):
+            held = (
+                ""
+                if job.worker is None or job.claimed_at is None
+                else f" on {job.worker} for {_ago(now - job.claimed_at)}"
+            )
+            typer.echo(f"{job.id} {team} {job.state} (attempt {job.attempt}){held}: {job.name}")
+
+
+@job_app.command("cancel")
+def cancel_job(job: Annotated[str, typer.Argument(help="The job's id.")]) -> None:
+    """Cancel a job of any team: a queued one at once, a running one at its next trial, or after a few seconds by force."""
+    with store() as session:
+        found = session.get(Job, job)
+        if found is None:
+            raise refused(f"there is no job '{job}'; job list shows those that have not ended")
+        state = steering.cancel(session, Operator(found.team_id), job).state
+    typer.echo(f"{job} is {state}")
+
+
+def _ago(passed: timedelta) -> str:
+    """Whole minutes and hours, for people."""
+    minutes = int(passed.total_seconds()) // 60
+    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
 
 
 if __name__ == "__main__":

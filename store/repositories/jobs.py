@@ -18,6 +18,7 @@ from store.repositories.workers import add_message
 from store.settings import MAX_ATTEMPTS
 from store.states import JobState
 from store.tables.jobs import Job
+from store.tables.teams import Team
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,17 @@ def _of_key(team_id: str, key: str | None) -> Select[Job]:
 def find_job(session: Session, job_id: str, team_id: str) -> Job | None:
     """The team's job with this id; None also if it is another team's."""
     return session.scalars(select(Job).where(Job.id == job_id, Job.team_id == team_id)).one_or_none()
+
+
+def unended_of_all(session: Session) -> list[tuple[Job, str]]:
+    """The jobs of all teams that have not ended, with the names of their teams: the longest held by a worker first."""
+    rows = session.execute(
+        select(Job, Team.name)
+        .join(Team, Team.id == Job.team_id)
+        .where(Job.finished_at.is_(None))
+        .order_by(Job.claimed_at.asc().nulls_last(), Job.created_at)
+    )
+    return [(job, team) for job, team in rows]
 
 
 def hub_token_of(session: Session, job_id: str) -> bytes | None:

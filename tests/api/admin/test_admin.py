@@ -88,3 +88,16 @@ def test_what_cannot_be_done_is_one_line_and_status_2(admin, crew):
         assert says in refused.stderr
         assert refused.stderr.count("\n") == 1
         assert "secret" not in refused.stderr
+
+
+def test_an_operator_sees_and_ends_the_jobs_of_every_team(admin, api, stage):
+    running, queued = stage.running([]), stage.queued()
+    lines = admin("job", "list").stdout.splitlines()
+    assert [line.split()[:2] for line in lines] == [[running, "crew"], [queued, "crew"]]
+    assert re.search(r" on \S+ for 0 min: ", lines[0])
+    assert admin("job", "cancel", queued).stdout == f"{queued} is cancelled\n"
+    assert admin("job", "cancel", running).stdout == f"{running} is cancelling\n"
+    assert api.get(f"/v1/jobs/{queued}").json()["state"] == "cancelled"
+    assert [line.split()[0] for line in admin("job", "list").stdout.splitlines()] == [running]
+    again = admin("job", "cancel", "job_nowhere")
+    assert (again.exit_code, "there is no job 'job_nowhere'; job list" in again.stderr) == (2, True)
