@@ -18,7 +18,7 @@ import platform
 import struct
 
 _PR_SET_SECCOMP, _MODE_FILTER = 22, 2
-_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06  # BPF instructions
+_LOAD, _EQUAL, _AT_LEAST, _HAS_ANY, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06  # BPF instructions
 _NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT, _ARGUMENT_BYTES = 0, 4, 16, 8  # offsets in struct seccomp_data
 _ALLOW, _ERROR, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 _OTHER_NUMBERS = 0x40000000
@@ -31,17 +31,40 @@ REFUSED = {
     **dict.fromkeys(("pidfd_getfd", "process_madvise", "kcmp", "perf_event_open"), errno.EPERM),
     **dict.fromkeys(("add_key", "request_key", "keyctl"), errno.EPERM),
     **dict.fromkeys(("inotify_add_watch", "fanotify_init"), errno.EPERM),  # the names of others' files
+    # New namespaces give all capabilities back, and with them the parts of the kernel in which most faults are found.
+    **dict.fromkeys(("unshare", "setns", "chroot", "mount", "umount2", "pivot_root"), errno.EPERM),
+    **dict.fromkeys(
+        ("fsopen", "fsconfig", "fsmount", "fspick", "open_tree", "move_mount", "mount_setattr"), errno.EPERM
+    ),
+    **dict.fromkeys(("bpf", "userfaultfd", "open_by_handle_at"), errno.EPERM),
+    "clone3": errno.ENOSYS,  # its flags lie in memory, where a filter cannot see them; libraries then use clone
 }
 """The error of each refused call. ``io_uring`` would bypass the filter. ``pidfd_open`` is allowed, because libraries use it to
 wait for their children; calls that access a process through such a descriptor are refused."""
 REFUSED_OF_OTHERS = {"sendto": 4, "move_pages": 0, "migrate_pages": 0, "get_robust_list": 0, "prlimit64": 0}
 """Calls that are refused if this argument is not zero: a destination address, or the id of another process."""
+_NAMESPACES = 0x7E020000
+"""Flags of ``clone`` for new namespaces, CLONE_NEW... of <linux/sched.h>."""
 _OF_CUDA = ("bind", "listen")
 _UNIX = 1
 """AF_UNIX of <linux/socket.h>."""
 
+_NEWER = {
+    "open_tree": 428,
+    "move_mount": 429,
+    "fsopen": 430,
+    "fsconfig": 431,
+    "fsmount": 432,
+    "fspick": 433,
+    "clone3": 435,
+    "mount_setattr": 442,
+}
+"""Calls with one number on all processors."""
 NUMBERS = {
-    "x86_64": {
+    "x86_64": _NEWER
+    | {"clone": 56, "pivot_root": 155, "chroot": 161, "mount": 165, "umount2": 166, "unshare": 272}
+    | {"open_by_handle_at": 304, "setns": 308, "bpf": 321, "userfaultfd": 323}
+    | {
         "socket": 41,
         "connect": 42,
         "accept": 43,
@@ -63,7 +86,10 @@ NUMBERS = {
     | {"move_pages": 279, "accept4": 288, "perf_event_open": 298, "prlimit64": 302, "sendmmsg": 307}
     | {"process_vm_readv": 310, "process_vm_writev": 311, "kcmp": 312}
     | {"io_uring_setup": 425, "pidfd_getfd": 438, "process_madvise": 440},
-    "aarch64": {
+    "aarch64": _NEWER
+    | {"umount2": 39, "mount": 40, "pivot_root": 41, "chroot": 51, "unshare": 97, "clone": 220}
+    | {"open_by_handle_at": 265, "setns": 268, "bpf": 280, "userfaultfd": 282}
+    | {
         "inotify_add_watch": 27,
         "get_robust_list": 100,
         "ptrace": 117,
@@ -129,6 +155,13 @@ def _program(numbers: dict[str, int], architecture: int, not_carried_out: tuple[
     for name, answer in REFUSED.items():
         if not (has_gpu and name in _OF_CUDA):
             instructions += [(_EQUAL, 0, 1, numbers[name]), (_RETURN, 0, 0, _ERROR | answer)]
+    instructions += [
+        (_EQUAL, 0, 3, numbers["clone"]),
+        (_LOAD, 0, 0, _ARGUMENTS_AT),
+        (_HAS_ANY, 0, 1, _NAMESPACES),
+        (_RETURN, 0, 0, _ERROR | errno.EPERM),
+        (_LOAD, 0, 0, _NUMBER_AT),
+    ]
     if has_gpu:
         instructions += _unless(numbers["socket"], _ARGUMENTS_AT, _UNIX, errno.EAFNOSUPPORT)
     for number in (*not_carried_out, *_NOT_CARRIED_OUT):

@@ -54,9 +54,9 @@ def answers(*calls: tuple[int, ...]) -> list[int]:
 def test_the_numbers_are_the_kernels(processor: str) -> None:
     if not HEADERS[processor].exists():
         pytest.skip(f"there is no {HEADERS[processor]}; Debian's linux-libc-dev brings it")
-    kernels = dict(re.findall(r"#define __NR_(\w+) (\d+)", HEADERS[processor].read_text()))
+    kernels = dict(re.findall(r"#define __NR_(\w+)\s+(\d+)", HEADERS[processor].read_text()))
     assert {name: str(number) for name, number in NUMBERS[processor].items()} == {
-        name: kernels[name] for name in (*REFUSED, *REFUSED_OF_OTHERS, "socket")
+        name: kernels[name] for name in (*REFUSED, *REFUSED_OF_OTHERS, "socket", "clone")
     }
 
 
@@ -79,3 +79,8 @@ def test_calls_that_take_a_process_work_for_the_own_one_alone() -> None:
     )
     assert own == [0, 0]
     assert others == [errno.EPERM, errno.EPERM]
+
+
+@pytest.mark.parametrize("flag", [0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000])
+def test_no_process_begins_in_a_namespace_of_its_own(flag: int) -> None:
+    assert answers((NUMBERS[platform.machine()]["clone"], flag | 17, 0, 0, 0, 0, 0)) == [errno.EPERM]
