@@ -19,7 +19,6 @@ from worker.sandbox import privileges, system_calls
 from worker.sandbox.errors import RestrictionsMissingError
 from worker.sandbox.probe import refused_restrictions
 
-UNSHARE = {"x86_64": 272, "aarch64": 97}
 LANDLOCK = 444
 
 
@@ -27,7 +26,7 @@ def become_poor() -> None:
     """Refuse both calls to this process and all that it starts, with a filter like that of the sandbox."""
     processor = platform.machine()
     architecture, _ = system_calls._PROCESSORS[processor]
-    numbers = {"unshare": UNSHARE[processor], "landlock": LANDLOCK}
+    numbers = system_calls.NUMBERS[processor] | {"landlock": LANDLOCK}
     own = system_calls.NUMBERS, system_calls.REFUSED, system_calls.REFUSED_OF_OTHERS, system_calls._PROCESSORS
     system_calls.NUMBERS = {processor: numbers}
     system_calls.REFUSED = {"unshare": errno.EPERM, "landlock": errno.ENOSYS}
