@@ -1,4 +1,4 @@
-"""Serve an ONNX form over HTTP, one process a core. It needs what serve_onnx.py needs, which lies beside it.
+"""Serve an ONNX form over HTTP. It needs what serve_onnx.py needs, which lies beside it.
 
 python serve_http.py smaller/hub 8080
 curl localhost:8080 -d '{"texts": ["a text", "another"]}'
