@@ -14,10 +14,10 @@ from axformer.cli.libraries import ready
 from axformer.cli.options import ColumnsOption, columns_of
 from axformer.data.columns import DataSource
 from axformer.forms.kinds import KINDS
-from axformer.reporting.deployable import TITLES
+from axformer.reporting.deployable import TITLES, WORTH_IT
 
 if TYPE_CHECKING:
-    from axformer.int8 import AsItIs
+    from axformer.int8 import AsItIs, Timed
 
 
 def int8(
@@ -30,7 +30,7 @@ def int8(
     ] = None,
     columns: ColumnsOption = None,
     output: Annotated[
-        Path | None, typer.Option(help="Directory for hub/; by default CHECKPOINT-int8 beside the checkpoint.")
+        Path | None, typer.Option(help="Directory for hub/; by default CHECKPOINT-int8, in the directory you are in.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
@@ -81,13 +81,21 @@ def _table(made: "AsItIs") -> Table:
     return table
 
 
+def _worth(one: "Timed", rows: int) -> str:
+    """How fast it is shown to be, and how many answers changed; whether to deploy it nobody knows without labels."""
+    is_faster = one.times_interval[0] > WORTH_IT
+    speed = f"{one.times:.1f} times as fast with one input" if is_faster else "not shown to be faster here"
+    if one.same is None:
+        return speed
+    return f"{speed}, {rows - round(one.same * rows):,} of {rows:,} answers changed"
+
+
 def _told(made: "AsItIs", checkpoint: str, place: Path) -> list[str]:
-    last = made.forms[-1]
     rows = f"{made.rows} built-in sentences" if made.is_sample else f"{made.rows:,} rows"
     failed = [f"not made: {form.name}: {form.reason}" for form in made.not_made]
     return [
         *failed,
-        f"Deploy {place}/{KINDS[last.form.name].place}: {last.times:.1f} times as fast with one input (docs/serving.md).",
+        *(f"Wrote {place}/{KINDS[one.form.name].place}: {_worth(one, made.rows)}." for one in made.forms),
         f"Nothing is claimed about accuracy; answers were compared on {rows}. To have it certified, and the model smaller:",
         f"  axformer prune {checkpoint} --unlabelled ROWS --goal within-points=1, then axformer label",
     ]

@@ -1,6 +1,7 @@
 """The shortest command: a checkpoint and nothing else."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,11 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
+from axformer.cli.int8 import _worth
 from axformer.cli.main import app
+from axformer.forms.form import Form
 from axformer.forms.kinds import KINDS, ONNX, ONNX_INT8
+from axformer.int8 import Timed
 from tests.tiny_families import tiny_family_model, tiny_family_tokenizer
 from tests.tiny_models import save_tiny_checkpoint, tiny_config, tiny_rows, tiny_tokenizer, write_rows
 
@@ -29,7 +33,8 @@ def test_a_checkpoint_alone_brings_both_graphs(
     monkeypatch.chdir(tmp_path)
     done = run("mine")
     assert done.exit_code == 0, done.output
-    assert "Deploy mine-int8/hub/onnx/model_quantized.onnx: " in done.output
+    assert "Deploy" not in done.output
+    assert re.search(r"Wrote mine-int8/hub/onnx/model_quantized\.onnx: .*, \d+ of 24 answers changed\.", done.output)
     assert "Nothing is claimed about accuracy; answers were compared on 24 built-in sentences." in done.output
     assert [name for name, kind in KINDS.items() if kind.is_in(tmp_path / "mine-int8")] == [ONNX, ONNX_INT8]
     given = tiny_tokenizer()("word1 word2", return_tensors="pt")
@@ -41,6 +46,19 @@ def test_a_checkpoint_alone_brings_both_graphs(
     torch.testing.assert_close(loaded(**given).logits, expected, rtol=1e-3, atol=1e-3)
     again = run("mine")
     assert (again.exit_code, "exists and is not empty" in again.output) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("interval", "same", "said"),
+    [
+        ((2.0, 2.2), 1.0, "2.1 times as fast with one input, 0 of 24 answers changed"),
+        ((2.0, 2.2), 0.5, "2.1 times as fast with one input, 12 of 24 answers changed"),
+        ((0.9, 3.3), 1.0, "not shown to be faster here, 0 of 24 answers changed"),
+        ((2.0, 2.2), None, "2.1 times as fast with one input"),
+    ],
+)
+def test_a_form_is_worth_what_was_seen(interval: tuple[float, float], same: float | None, said: str) -> None:
+    assert _worth(Timed(Form(ONNX, None, 1, None), 1.0, 2.1, interval, same), 24) == said
 
 
 @pytest.mark.slow
