@@ -2,7 +2,7 @@
 
 import threading
 
-import pytest
+from structlog.testing import capture_logs
 
 from worker.base.periodic import Periodic
 
@@ -22,11 +22,11 @@ class Troubled(Periodic):
         self.worked.set()
 
 
-def test_no_error_ends_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_error_ends_it() -> None:
     troubled = Troubled(RecursionError("deep"), OSError(5, "away"), KeyError("x"), AssertionError())
-    troubled.start()
-    assert troubled.worked.wait(SECONDS)
-    troubled.stop()
-    troubled.join()
-    said = capsys.readouterr()
-    assert (said.out + said.err).count("troubled_failed") == 4
+    with capture_logs() as logs:
+        troubled.start()
+        assert troubled.worked.wait(SECONDS)
+        troubled.stop()
+        troubled.join()
+    assert [line["event"] for line in logs] == ["troubled_failed"] * 4
