@@ -86,6 +86,11 @@ class AsItIs:
     forms: Sequence[Timed]
     not_made: Sequence[NotMade]
 
+    @property
+    def written(self) -> list[Form | NotMade]:
+        """The graphs, and those that could not be made."""
+        return [*(one.form for one in self.forms), *self.not_made]
+
 
 def make_int8(reference: str | Path, output: Path, data: DataSource | None = None, effort: Effort = QUICK) -> AsItIs:
     """Write ``hub/`` of a model as it is.

@@ -3,7 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +92,8 @@ class Made:
     """The contents of the files that the method adds to the usual ones, by name."""
     model_of: Callable[[Plan], Any] | None = None
     """Builds the compact model of another plan of the path; None where that is not known."""
+    before: Sequence[Form | NotMade] | None = None
+    """The untouched model in ONNX; None if that is not made yet."""
 
     @property
     def refitted(self) -> Refitted | None:
@@ -135,12 +137,14 @@ def publish(
         both = doubted(measure_both(checkpoint, made.model, validation, others, seen), decided.doubts)
         is_trained = made.repaired is not None
         finished = Finished(checkpoint, plan, made.model, validation.samples, made.fits, is_trained)
-        along = _along_path(decided, made, names, validation, others)
+        is_whole = plan == Plan.full(checkpoint.dimensions) and not is_trained
+        before = made.before
+        if before is None and (not is_whole or decided.decisions.measured is not None):
+            before = make_before(checkpoint, names, validation.samples)
+        along = _along_path(decided, replace(made, before=before), names, validation, others)
         forms_made = make_forms(finished, names - along.elsewhere, draft, {COMPACT: python}, steps)
         forms_made += _of_other_plans(along, decided, made, validation, draft)
-        is_whole = plan == Plan.full(checkpoint.dimensions) and not is_trained
-        before = [] if is_whole and not along.elsewhere else make_before(checkpoint, names, validation.samples)
-        written = Written(forms_made, before)
+        written = Written(forms_made, [] if is_whole and not along.elsewhere else before or [])
         if made.fits is not None:
             write_refit(made.fits, draft)
         steps.advance(detail="measuring the speed of all forms")
@@ -197,7 +201,8 @@ def _along_path(
     tested = TestedRows(sets, at_most or decided.allowed or USUAL_POINTS, decided.labels)
     try:
         found = certify_form(
-            *(ONNX_INT8, measured, targets, decided.checkpoint, made.model_of, validation.samples, tested)
+            *(ONNX_INT8, measured, targets, decided.checkpoint, made.model_of, validation.samples, tested),
+            whole=next((one for one in made.before or () if isinstance(one, Form) and one.name == ONNX_INT8), None),
         )
     except FormError:
         return FormPaths({}, plan)  # this model has no such form, as the form itself says

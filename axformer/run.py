@@ -13,6 +13,7 @@ from axformer.config import RunConfig
 from axformer.data.columns import OWN_ANSWERS
 from axformer.errors import ConfigError
 from axformer.evaluation.untouched import Untouched
+from axformer.forms.form import Form, NotMade
 from axformer.forms.onnx import check_packages
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet, drawn_to_calibrate
@@ -88,6 +89,8 @@ class PruningRun:
         """What people said of unlabelled rows, by the ids in an answer sheet; set before :meth:`trials`."""
         self.points: float | None = None
         """The points that these labels are to certify; None for those of the knobs."""
+        self.before: Sequence[Form | NotMade] | None = None
+        """The untouched model in ONNX, if a caller has made that already; set before :meth:`publish`."""
 
     def _ground_of(self, calibrating: DataSet) -> Ground:
         """What the method works with."""
@@ -359,7 +362,7 @@ class PruningRun:
         model = self.model()
         fits = None if self._ground.refits is None else self._ground.refits.of(self.plan)
         files = self._method.files(self._ground, self.trace)
-        made = Made(model, repaired, fits or None, self.calibration, files, self._ground.model_of)
+        made = Made(model, repaired, fits or None, self.calibration, files, self._ground.model_of, self.before)
         is_known = self.deciding is self._validation and self._checkpoint.dtype is torch.float32
         seen = self._ground.untouched.measured(keep=False) if is_known else None
         report = publish(decided, made, self._validation, self._others, directory, forms, seen, on_step)

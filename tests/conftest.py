@@ -66,10 +66,10 @@ def pytest_collection_finish() -> None:
     """
     interpreter.launch = forked.ForkedInterpreter
     if "torch" in sys.modules:
-        from axformer.reporting import measure, speed
+        from axformer.reporting import form_path, measure, speed
 
         forked.start()
-        measure.QUICK = speed.Effort(least=2, most=2, seconds=1.0, warm_ups=1)
+        measure.QUICK = form_path.QUICK = speed.Effort(least=2, most=2, seconds=1.0, warm_ups=1)
     gc.enable()
     gc.freeze()  # each training begins with a garbage collection, which takes a third of a second over all imported objects
 

@@ -35,8 +35,8 @@ class LazyGroup(TyperGroup):
     listed: ClassVar[Mapping[str, Command]]
     gone: ClassVar[Mapping[str, str]]
     """Commands of earlier versions, and what to do instead."""
-    of_a_checkpoint: ClassVar[str]
-    """The command that takes the place of none where a checkpoint's directory comes first."""
+    of_a_checkpoint: ClassVar[tuple[str, str]]
+    """The commands that take the place of none where a checkpoint's directory comes first: alone, and with rows behind it."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
@@ -58,7 +58,8 @@ class LazyGroup(TyperGroup):
         if args and args[0] in self.gone:
             ctx.fail(f"There is no command '{args[0]}' any more; {self.gone[args[0]]}")
         if args and args[0] not in self.listed and Path(args[0], _CONFIG).is_file():
-            args = [self.of_a_checkpoint, *args]
+            has_rows = len(args) > 1 and not args[1].startswith("-")
+            args = [self.of_a_checkpoint[has_rows], *args]
         name, shown, rest = super().resolve_command(ctx, args)
         return name, None if shown is None or name is None else self.commands[name], rest
 

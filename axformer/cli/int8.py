@@ -47,8 +47,19 @@ def int8(
         print(json.dumps(_content(made, place), indent=1))  # noqa: T201 - this is what was asked for
         return
     console = Console(highlight=False, markup=False)
+    show_as_it_is(console, made, place)
+    console.print(
+        "Nothing is claimed about accuracy. To have it certified, and the model smaller:",
+        f"  axformer {checkpoint} ROWS",
+        sep="\n",
+        soft_wrap=True,
+    )
+
+
+def show_as_it_is(console: Console, made: "AsItIs", place: Path) -> None:
+    """Print what became of a model as it is, and what was written into a directory."""
     console.print(_table(made))
-    console.print(*_told(made, checkpoint, place), sep="\n", soft_wrap=True)
+    console.print(*_told(made, place), sep="\n", soft_wrap=True)
 
 
 def _content(made: "AsItIs", place: Path) -> dict[str, Any]:
@@ -90,12 +101,11 @@ def _worth(one: "Timed", rows: int) -> str:
     return f"{speed}, {rows - round(one.same * rows):,} of {rows:,} answers changed"
 
 
-def _told(made: "AsItIs", checkpoint: str, place: Path) -> list[str]:
+def _told(made: "AsItIs", place: Path) -> list[str]:
     rows = f"{made.rows} built-in sentences" if made.is_sample else f"{made.rows:,} rows"
     failed = [f"not made: {form.name}: {form.reason}" for form in made.not_made]
     return [
         *failed,
         *(f"Wrote {place}/{KINDS[one.form.name].place}: {_worth(one, made.rows)}." for one in made.forms),
-        f"Nothing is claimed about accuracy; answers were compared on {rows}. To have it certified, and the model smaller:",
-        f"  axformer prune {checkpoint} --unlabelled ROWS --goal within-points=1, then axformer label",
+        f"Answers were compared on {rows}.",
     ]

@@ -16,6 +16,7 @@ from axformer.cli.commands import Command, LazyGroup
 
 _HERE = {
     "prune": "Prune a fine-tuned model, and write the smaller, verified model.",
+    "slim": "Write a model as it is in ONNX int8, then the smallest of four smaller ones that the rows can vouch for.",
     "int8": "Write a model as it is in ONNX and ONNX int8, checked and timed: no data, no labels, nothing removed.",
     "apply": "Apply a plan to a checkpoint without another pass, and write the forms of the result.",
     "analyze": "Say where a model is redundant: layers, heads, dimensions. The model stays as it is.",
@@ -59,6 +60,7 @@ _EXAMPLES: dict[str, tuple[str, ...]] = {
         "axformer prune my-model --data dev.csv --columns text=review,label=stars --output fast --goal speedup=2 "
         "--forms compact,onnx_int8",
     ),
+    "slim": ("axformer slim my-model rows.jsonl", "axformer my-model rows.jsonl --within-points 1"),
     "int8": ("axformer int8 my-model", "axformer int8 my-model --data texts.jsonl --output served"),
     "apply": ("axformer apply pruned/plan.json my-model --data dev.jsonl --output again --forms compact,onnx",),
     "analyze": ("axformer analyze my-model --data dev.jsonl --train train.jsonl --output analysis",),
@@ -117,7 +119,7 @@ class _Listed(LazyGroup):
         for panel, commands in (("On this machine", _HERE), ("On the service", _SERVICE))
         for name, summary in commands.items()
     }
-    of_a_checkpoint = "int8"
+    of_a_checkpoint = "int8", "slim"
     gone: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ("grid", "group", "groups"),
         "queue each run by axformer submit --label sweep=NAME, and see them by axformer compare --label sweep=NAME",

@@ -2,8 +2,9 @@
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -12,6 +13,9 @@ from axformer.cli import options
 from axformer.cli.failing import failing
 from axformer.cli.libraries import ready
 from axformer.wire.run import SettledRun
+
+if TYPE_CHECKING:
+    from axformer.forms.form import Form, NotMade
 
 _FILES = ("plan.json", "trace.jsonl", "report.json", "report.html", "run.json", "README.md", "plan.svg", "path.svg")
 """The files of every result."""
@@ -42,19 +46,25 @@ def prune(
         settled, required = asked.run().settled(), Required.parse(require)
         output = output or options.beside(asked.checkpoint)
         console = Console(highlight=False, markup=False, stderr=as_json, quiet=quiet)
-        report = _carry_out(console, settled, output, ready(device, output))
+        report = carry_out(console, settled, output, ready(device, output))
     if as_json:
         print(json.dumps(report, indent=1))  # noqa: T201 - this is what was asked for
     elif quiet:
-        _answer(Console(highlight=False, markup=False), report, output)
+        answer(Console(highlight=False, markup=False), report, output)
     else:
         _tell(console, report, output)
     exit_if_unmet(report, required)
     exit_if_missed(report, settled.run.forms)
 
 
-def _carry_out(console: Console, settled: SettledRun, output: Path, device: str) -> dict[str, Any]:
-    """Load the inputs, run the pass with a display, publish, and return the report."""
+def carry_out(
+    console: Console, settled: SettledRun, output: Path, device: str, before: "Sequence[Form | NotMade] | None" = None
+) -> dict[str, Any]:
+    """Load the inputs, run the pass with a display, publish, and return the report.
+
+    Args:
+        before: the untouched model in ONNX; None if that is not made yet.
+    """
     from axformer.cli.display import display_for, measured_by, showing
     from axformer.run import PruningRun
     from axformer.surroundings import Surroundings
@@ -64,6 +74,7 @@ def _carry_out(console: Console, settled: SettledRun, output: Path, device: str)
         console, "Loading the checkpoint and the data", state
     ) as around:  # a base model's head is trained here
         run = PruningRun.open(settled, device=device, surroundings=around)
+    run.before = before
     for note in run.notes:
         console.print(f"note: {note}", soft_wrap=True)
     with console.status("Looking at the untouched model"):
@@ -85,7 +96,8 @@ def _carry_out(console: Console, settled: SettledRun, output: Path, device: str)
     return report
 
 
-def _answer(console: Console, report: dict[str, Any], output: Path) -> None:
+def answer(console: Console, report: dict[str, Any], output: Path) -> None:
+    """Print the answer alone, and where the result lies."""
     from axformer.cli.deploying import show_certificate, show_target
     from axformer.cli.label import show_labelling
     from axformer.reporting.deploy_table import deployables
@@ -98,11 +110,20 @@ def _answer(console: Console, report: dict[str, Any], output: Path) -> None:
 
 
 def _tell(console: Console, report: dict[str, Any], output: Path) -> None:
-    from axformer.cli.deploying import show_beyond, show_certificate, show_deployables, show_loading, show_target
+    """Print the answer, what was measured, and what was written."""
+    from axformer.cli.deploying import (
+        show_beyond,
+        show_certificate,
+        show_deployables,
+        show_loading,
+        show_path,
+        show_target,
+    )
     from axformer.cli.display import closing_table, finding_line, fit_line
     from axformer.cli.label import show_labelling
 
     show_target(console, report)
+    show_path(console, report)
     show_deployables(console, report)
     show_beyond(console, report, str(output))
     console.print(closing_table(report))

@@ -1,4 +1,4 @@
-"""The certificate of a form whose answers are its own, as in int8: tested along the path, as the model in memory was.
+"""A form along the path, in which answers are its own, as in int8: measured, and certified as the model in memory was.
 
 A form that is tested only at the model that others chose by the same rows is certified too often. So it has a sequence of its
 own: the models of the path in their order, at 5 %, up to the first that fails. A path of many steps is thinned beforehand, by
@@ -7,34 +7,42 @@ operations alone. Inputs are answered one at a time, since int8 has one scale fo
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from axformer.data.batches import Samples, assemble
+from axformer.data.batches import Samples
+from axformer.forms.form import Form
 from axformer.forms.make import Finished, loaded_form
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.methods.confirmation import CONFIRMING, UNLABELLED, MeasuredPath
 from axformer.methods.targets import Targets
-from axformer.model.number_format import cast
+from axformer.model.number_format import cast, computing_in
 from axformer.plan.path import Point
 from axformer.plan.plan import Plan
+from axformer.reporting.form_reports import one_by_one, stock_attention_in
+from axformer.reporting.speed import QUICK, measure_speed
+from axformer.reporting.workloads import limits_of, own_workloads
 from axformer.scores.answer_sheets import AnsweringModel, ConfirmingRows, sheet_of
 from axformer.scores.certificate import certify, certify_sheet
+from axformer.scores.decisions import cost_of
 from axformer.scores.labelling import Labels, p_value_of
 from axformer.scores.measured import Measured, measure
 from axformer.scores.paired_tests import ALPHA
 from axformer.scores.planning import POINT
 from axformer.scores.task_tests import paired_test
 from axformer.wire.answer_sheet import AnswerSheet
-from axformer.wire.report import Report
+from axformer.wire.metrics import first_metric
+from axformer.wire.report import DeployedPoint, Report
 from axformer.wire.steps import Counter, OnStep, StepName, ignore
 from axformer.wire.verdicts import Certificate
 
 MOST_TESTED = 8
 """Most models of a path whose form is tested."""
+SHORT = 4
+"""A path of at most so many models is measured to its end, also where no further model can be certified."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +56,8 @@ class FormPath:
     """The largest of the sequence up to the kept model, or, if none is certified, of the first."""
     sheet: AnswerSheet | None
     """Its answers; None without unlabelled rows."""
+    deployed: Mapping[int, DeployedPoint]
+    """What was measured, by trial."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +88,9 @@ class FormPaths:
             else form
             for form in report.forms
         ]
-        return report.model_copy(update={"forms": forms})
+        deployed = {seq: one for path in self.paths.values() for seq, one in path.deployed.items()}
+        points = [point.model_copy(update={"deployed": deployed.get(point.seq)}) for point in report.path]
+        return report.model_copy(update={"forms": forms, "path": points})
 
 
 @dataclass(frozen=True)
@@ -101,30 +113,77 @@ def certify_form(
     samples: Samples,
     tested: TestedRows,
     on_step: OnStep = ignore,
+    whole: Form | None = None,
 ) -> FormPath:
-    """Certify a form along a measured path.
+    """Measure a form along a path, and certify it.
 
     Args:
         targets: counts operations.
         model_of: builds the compact model of a plan.
         samples: real inputs, by which the form is made.
         on_step: takes reports of how many models are tested.
+        whole: the form of the untouched model, if it is there.
     """
     points = thinned(path.points, targets)
-    sets = {which: replace(data, samples=one_by_one(data.samples, checkpoint)) for which, data in tested.sets.items()}
+    sets = {which: one_by_one(data, checkpoint) for which, data in tested.sets.items()}
     judge = _Judge(name, [path.untouched[which] for which in sets], sets, tested, checkpoint)
     counter = Counter(StepName.PATH, len(points) - 1, on_step)
+    data = next(iter(sets))
+    made: dict[int, tuple[Form, Measured]] = {}
+    if whole is not None:
+        made[points[0].seq] = whole, measure(whole.model, checkpoint.task, sets[data].samples)
+    is_certifying = True
     for point in points[1:]:
         model = cast(model_of(point.plan), checkpoint.dtype)
         with tempfile.TemporaryDirectory(prefix="axformer-form-") as scratch:
             form = loaded_form(Finished(checkpoint, point.plan, model, samples), name, Path(scratch))
             answers = [measure(form.model, checkpoint.task, data.samples) for data in sets.values()]
-        counter.advance(detail=f"certifying {name} of trial {point.seq}")
-        if not judge.goes_on(AnsweringModel(point.seq, name, targets.speedup(point.plan), answers)):
+        made[point.seq] = form, answers[0]
+        counter.advance(detail=f"measuring {name} of trial {point.seq}")
+        if is_certifying:
+            answering = AnsweringModel(point.seq, name, targets.speedup(point.plan), answers)
+            is_certifying = judge.goes_on(answering)
+        if not is_certifying and len(points) > SHORT + 1:
             break
     certificate = judge.certificate()
     kept = next(point for point in path.points if point.seq == certificate.kept)
-    return FormPath(kept, certificate, judge.p_value, judge.sheet)
+    deployed = _deployed(made, (data, path.untouched[data]), checkpoint, samples)
+    return FormPath(kept, certificate, judge.p_value, judge.sheet, deployed)
+
+
+def _deployed(
+    made: Mapping[int, tuple[Form, Measured]], before: tuple[str, Measured], checkpoint: Checkpoint, samples: Samples
+) -> dict[int, DeployedPoint]:
+    """What a form is worth at each model of a path, all speeds in turns with the untouched model.
+
+    Args:
+        made: the forms and what they answer, by trial.
+        before: the rows that they answer, by their name in reports, and the untouched model on them.
+        samples: real inputs for the speeds.
+    """
+    data, untouched = before
+    limits = limits_of(
+        checkpoint.head, checkpoint.model.config, checkpoint.architecture.max_tokens(checkpoint.model.config)
+    )
+    loads = own_workloads(samples.encoded, checkpoint.tokenizer, limits, [1])
+    with stock_attention_in(checkpoint.model), computing_in(checkpoint.model, checkpoint.dtype):
+        _, *cells = measure_speed([checkpoint.model, *(form.model for form, _ in made.values())], loads, QUICK)
+    found = {}
+    for (seq, (form, answers)), (cell,) in zip(made.items(), cells, strict=True):
+        cost = cost_of(untouched, answers, ())
+        difference = cost.differences[first_metric(untouched.figures)]
+        assert cell.times is not None, "it is not the first"
+        assert cell.times_interval is not None, "as above"
+        found[seq] = DeployedPoint(
+            form=form.name,
+            bytes=form.bytes,
+            milliseconds=cell.p50_ms,
+            times=(cell.times_interval[0], cell.times, cell.times_interval[1]),
+            data=data,
+            change=(difference.interval[0], difference.value, difference.interval[1]),
+            changed=None if cost.changed is None else cost.changed / int(untouched.samples.voters.sum()),
+        )
+    return found
 
 
 class _Judge:
@@ -192,14 +251,6 @@ def thinned(points: Sequence[Point], targets: Targets) -> list[Point]:
         bound = left[0] + (left[-1] - left[0]) * step / MOST_TESTED
         chosen.append(next((index for index, share in enumerate(left) if share <= bound), len(points) - 1))
     return [points[0], *(points[index] for index in dict.fromkeys(chosen))]
-
-
-def one_by_one(samples: Samples, checkpoint: Checkpoint) -> Samples:
-    """The same data in batches of one model row."""
-    rows, device = range(len(samples.sample_of_row)), str(checkpoint.model.device)
-    return replace(
-        samples, batches=tuple(assemble(samples.encoded, [row], checkpoint.tokenizer, device) for row in rows)
-    )
 
 
 def together(one: AnswerSheet, other: AnswerSheet) -> AnswerSheet:

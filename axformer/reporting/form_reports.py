@@ -2,15 +2,15 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
-from axformer.data.batches import Samples
+from axformer.data.batches import Samples, batched
 from axformer.forms.agreement import Agreement, compare_outputs
 from axformer.forms.form import Form, NotMade, Written
-from axformer.forms.kinds import BASE, COMPACT, KINDS
+from axformer.forms.kinds import BASE, COMPACT, KINDS, ONNX_INT8
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.model.compact import stock_attention, untouched
@@ -96,7 +96,8 @@ def measure_forms(
         checkpoint: the untouched model.
         model: the model in memory that the forms were made from.
         written: the forms, at least one of them made, and those of the untouched model.
-        sets: the data sets by their names in the report, the validation data among them.
+        sets: the data sets by their names in the report, the validation data among them. On the others int8 answers one
+            input at a time, since it has one scale for all activations of a batch.
         base: the untouched model on all of them.
         compact: the model in memory on all but the validation data.
         by: what forms are judged by.
@@ -117,16 +118,24 @@ def measure_forms(
         loads = own_workloads(validation.samples.encoded, checkpoint.tokenizer, limits, REPORTED)
         base_cells, *cells = measure_speed(models, loads, effort)
     first = MeasuredForm(Form(BASE.name, checkpoint.model, checkpoint.bytes, None), base_cells, task, sets, dict(base))
+    alone = {
+        name: data if data is None or name == "validation" else one_by_one(data, checkpoint)
+        for name, data in sets.items()
+    }
+    sets_of = {ONNX_INT8: alone}
     measured: dict[str, MeasuredForm] = {}
     for form, speed in zip(made, cells[len(before) :], strict=False):
         agreement = agreements[form.name]
         known = {"validation": agreement.measured} | (dict(compact) if form.name == COMPACT else {})
-        measured[form.name] = MeasuredForm(form, speed, task, sets, known, agreement.difference)
+        measured[form.name] = MeasuredForm(form, speed, task, sets_of.get(form.name, sets), known, agreement.difference)
     in_its_place = Form(COMPACT, model, 0, None)  # where the compact form failed its check
     compact_one = measured.get(COMPACT) or MeasuredForm(
         in_its_place, [], task, sets, {"validation": in_memory, **compact}
     )
-    own = [MeasuredForm(form, speed, task, sets, {}) for form, speed in zip(before, cells, strict=False)]
+    own = [
+        MeasuredForm(form, speed, task, sets_of.get(form.name, sets), {})
+        for form, speed in zip(before, cells, strict=False)
+    ]
     return FormsMeasured(
         in_memory,
         form_report(first, first, compact_one, by),
@@ -139,6 +148,12 @@ def measure_forms(
         ],
         None if twin is None else cells[-1][0],
     )
+
+
+def one_by_one(data: DataSet, checkpoint: Checkpoint) -> DataSet:
+    """The same data in batches of one model row."""
+    encoded, device = data.samples.encoded, str(checkpoint.model.device)
+    return replace(data, samples=batched(encoded, checkpoint.tokenizer, batch_tokens=1, device=device))
 
 
 def _compared(

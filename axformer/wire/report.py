@@ -218,6 +218,24 @@ class Deployment(Schema):
     """The advice for people."""
 
 
+class DeployedPoint(Schema):
+    """A model of a path in the form in which it would be deployed."""
+
+    form: str
+    bytes: int
+    """Size of its weight file."""
+    milliseconds: float
+    """Median for one input."""
+    times: tuple[float, float, float]
+    """How many times as fast as the untouched model in PyTorch with one input: lower end, median, upper end."""
+    data: str
+    """The rows that it was measured on, by their name in `data`."""
+    change: tuple[float, float, float]
+    """The change of the first metric on them, as a difference of its values: lower end, value, upper end."""
+    changed: float | None
+    """The share of them whose answer is another one; null where answers are numbers or texts."""
+
+
 class PathPoint(Schema):
     """A model on the path of a pass. Each contains the following ones, and `axformer apply --upto SEQ` writes any of them."""
 
@@ -250,6 +268,8 @@ class PathPoint(Schema):
     left. Those of the finished model were measured, `pruned.latency_ms`. Null in reports of earlier versions alone."""
     kept: bool
     """Whether this is the result of the pass."""
+    deployed: DeployedPoint | None = None
+    """The same model in ONNX int8; null where that was not made, and in reports of earlier versions."""
 
 
 class Work(Schema):

@@ -15,7 +15,8 @@ from axformer.methods.base import targets_of
 from axformer.plan.elements import parse
 from axformer.plan.path import Point
 from axformer.plan.plan import Plan
-from axformer.reporting.form_path import MOST_TESTED, one_by_one, thinned
+from axformer.reporting.form_path import MOST_TESTED, thinned
+from axformer.reporting.form_reports import one_by_one
 from axformer.scores.decisions import decisions_of
 from axformer.scores.labelling import standing_of
 from axformer.scores.measured import measure
@@ -31,7 +32,7 @@ ROWS = [{"text": row["text"]} for row in tiny_rows(500)]
 def test_what_is_certified_is_what_is_delivered(labelled: int, tmp_path: Path) -> None:
     data = tiny_rows(labelled, seed=1) if labelled else None
     axformer.prune(
-        *(tiny_model(), tiny_tokenizer(), data),
+        *(tiny_model(), tiny_tokenizer(), data, {"budgets": [0.85, 0.7, 0.5]}),
         unlabelled=ROWS,
         goal="within-points=15",
         accept_poor_model=True,
@@ -52,7 +53,7 @@ def test_what_is_certified_is_what_is_delivered(labelled: int, tmp_path: Path) -
     checkpoint = from_memory(tiny_model(), tiny_tokenizer())
     own = with_own_answers(rows_of(ROWS), None, checkpoint, make_config("smallest"))
     loaded = KINDS[ONNX_INT8].load(tmp_path / "result" / "hub", "cpu")
-    samples = one_by_one(own.samples, checkpoint)
+    samples = one_by_one(own, checkpoint).samples
     answers = decisions_of(measure(loaded, checkpoint.task, samples))
     untouched = decisions_of(measure(checkpoint.model, checkpoint.task, samples))
     assert answers is not None
@@ -65,6 +66,17 @@ def test_what_is_certified_is_what_is_delivered(labelled: int, tmp_path: Path) -
     known = {row.place for row in sheet.changed if row.id in by_id}
     assert found == {place: answer for place, answer in model.answers.items() if place in known}
     assert found, "int8 changes some answer of this model"
+    deployed = {point.seq: point.deployed for point in report.path}
+    tested = [one for one in sheet.models if one.form == ONNX_INT8]
+    assert {seq for seq, one in deployed.items() if one is not None} == {0, *(one.seq for one in tested)}
+    rows = report.data["confirming" if labelled else "unlabelled"]
+    assert rows is not None
+    for model in tested if not labelled else ():
+        point = deployed[model.seq]
+        assert point is not None
+        assert point.changed == pytest.approx(len(model.answers) / sheet.rows)
+        assert point.change[1] == pytest.approx(-point.changed, abs=0.02)  # what was answered before; copies count here
+        assert 0 < point.times[0] <= point.times[1] <= point.times[2]
 
 
 def test_a_long_path_is_thinned_by_operations_alone() -> None:

@@ -1,0 +1,71 @@
+"""``axformer slim``: a model as it is in ONNX int8, then smaller ones in it; ``axformer CHECKPOINT DATA`` is short for it."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from axformer.cli.deploying import show_path
+from axformer.cli.failing import failing
+from axformer.cli.int8 import show_as_it_is
+from axformer.cli.libraries import ready
+from axformer.cli.options import CheckpointArgument, ColumnsOption, RunOptions, beside, columns_of
+from axformer.cli.prune import answer, carry_out
+from axformer.config.goals import GoalName
+from axformer.data.columns import ANSWERS, DataSource
+
+BUDGETS = (0.8, 0.65, 0.5, 0.35)
+"""The models of the path: shares of the encoder's operations."""
+
+
+def slim(
+    checkpoint: CheckpointArgument,
+    data: Annotated[
+        str,
+        typer.Argument(help="Rows of the kind that the model will see, with or without labels.", metavar="DATA"),
+    ],
+    columns: ColumnsOption = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(help="Directory for the results, as-it-is/ and smaller/; by default CHECKPOINT-slim beside it."),
+    ] = None,
+    within_points: Annotated[
+        float | None,
+        typer.Option(min=0, help="The points that may be lost; by default as few as the rows are likely to certify."),
+    ] = None,
+    accept_poor_model: Annotated[
+        bool,
+        typer.Option(
+            "--accept-poor-model", help="Go on even if the untouched model is worse than guessing on the data."
+        ),
+    ] = False,
+) -> None:
+    """Write a model as it is in ONNX int8, then the smallest of four smaller ones that the rows can vouch for."""
+    with failing():
+        place = output or beside(checkpoint, "slim")
+        ready("cpu", place)
+        from axformer.data.reading import read_rows
+        from axformer.int8 import make_int8
+        from axformer.scores.task_tests import takes_unlabelled
+
+        console, source = Console(highlight=False, markup=False), DataSource(data, columns_of(columns))
+        with console.status("Exporting, checking and timing the model as it is"):
+            made = make_int8(checkpoint, place / "as-it-is", source)
+        show_as_it_is(console, made, place / "as-it-is")
+        rows = read_rows(source.path, source.columns)
+        has_labels = any(map(rows.has, ANSWERS)) or not takes_unlabelled(made.checkpoint.task)
+        goal = GoalName.WITHIN_POINTS if within_points is None else f"{GoalName.WITHIN_POINTS}={within_points:g}"
+        asked = RunOptions(
+            checkpoint=checkpoint,
+            data=data if has_labels else None,
+            unlabelled=None if has_labels else data,
+            goal=str(goal),
+            set_=[f"budgets={list(BUDGETS)}"],
+            columns=columns,
+            accept_poor_model=accept_poor_model,
+        )
+        settled = asked.run().settled()
+        report = carry_out(console, settled, place / "smaller", "cpu", before=made.written)
+    show_path(console, report)
+    answer(console, report, place / "smaller")
