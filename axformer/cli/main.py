@@ -60,7 +60,7 @@ _EXAMPLES: dict[str, tuple[str, ...]] = {
         "axformer prune my-model --data dev.csv --columns text=review,label=stars --output fast --goal speedup=2 "
         "--forms compact,onnx_int8",
     ),
-    "slim": ("axformer slim my-model rows.jsonl", "axformer my-model rows.jsonl --within-points 1"),
+    "slim": ("axformer slim my-model rows.jsonl", "axformer slim my-model rows.jsonl --within-points 1"),
     "int8": ("axformer int8 my-model", "axformer int8 my-model --data texts.jsonl --output served"),
     "apply": ("axformer apply pruned/plan.json my-model --data dev.jsonl --output again --forms compact,onnx",),
     "analyze": ("axformer analyze my-model --data dev.jsonl --train train.jsonl --output analysis",),
