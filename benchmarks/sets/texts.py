@@ -1,29 +1,19 @@
-"""Sets of labelled texts and pairs of texts, and of texts alone."""
+"""Sets of labelled texts and pairs of texts."""
 
 from pathlib import Path
 
-from benchmarks.rows import Row, TextRow
-from benchmarks.sets.parts import Parts, alike, by_group, held_out, read_labelled, sample
+from benchmarks.sets.parts import Parts, alike, held_out, read_labelled, sample
 from benchmarks.split import label_of
 
 # A pass evaluates the validation set hundreds of times: as large as two slow cores bear. The small models bear more.
-_LARGE, _MIDDLE, _SMALL = 1000, 500, 150
+_LARGE, _MIDDLE = 1000, 500
 _TOPIC_TEST = 2000
-_PAIR_SHARES = (0.15, 0.15)
 
 
 def topics(source: Path) -> Parts:
     """AG-News: the topic of a news item, four classes."""
     train, validation = held_out(read_labelled(source / "AG-News/train.jsonl"), _LARGE)
     return Parts(train, validation, sample(read_labelled(source / "AG-News/test.jsonl"), _TOPIC_TEST, label_of))
-
-
-def news(source: Path) -> Parts:
-    """AG-News without the labels: texts for language models."""
-    texts = [TextRow(row.text) for row in read_labelled(source / "AG-News/train.jsonl")]
-    train, validation = held_out(texts, _SMALL, alike)
-    test = [TextRow(row.text) for row in read_labelled(source / "AG-News/test.jsonl")]
-    return Parts(train, validation, sample(test, _MIDDLE))
 
 
 def sentiment(source: Path) -> Parts:
@@ -53,14 +43,3 @@ def similarity(source: Path) -> Parts:
 def entailment(source: Path) -> Parts:
     """RTE, with the validation set that the paper's authors cut; GLUE's dev, 277 rows, is held out."""
     return Parts(*(read_labelled(source / f"RTE/{part}.jsonl") for part in ("train", "val", "dev")))
-
-
-def answerability(source: Path) -> Parts:
-    """QNLI: whether a sentence answers a question. Only GLUE's dev is at hand, cut so that no sentence is in two parts."""
-    rows = read_labelled(source / "QNLI/dev.jsonl")
-    validation, test, train = by_group(rows, _pair, _PAIR_SHARES)
-    return Parts(train, sample(validation, _MIDDLE, label_of), sample(test, _LARGE, label_of))
-
-
-def _pair(row: Row) -> str | None:
-    return row.text_pair

@@ -4,20 +4,10 @@ from typing import Any
 
 from benchmarks.tasks.answering import Answering
 from benchmarks.tasks.base import Task
-from benchmarks.tasks.classification import Choosing, Classification, MultiLabel, Regression
-from benchmarks.tasks.language import CausalLanguage, MaskedLanguage
+from benchmarks.tasks.classification import Classification, Regression
 from benchmarks.tasks.tagging import Tagging
 
-_ALL: tuple[Task[Any], ...] = (
-    Classification(),
-    Regression(),
-    MultiLabel(),
-    Tagging(),
-    Answering(),
-    Choosing(),
-    MaskedLanguage(),
-    CausalLanguage(),
-)
+_ALL: tuple[Task[Any], ...] = (Classification(), Regression(), Tagging(), Answering())
 TASKS = {task.name: task for task in _ALL}
 
 
