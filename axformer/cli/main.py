@@ -11,8 +11,7 @@ from typing import Annotated, Any, ClassVar
 import typer
 
 from axformer import __version__
-from axformer.cli.characters import replace_unknown_characters
-from axformer.cli.commands import Command, LazyGroup
+from axformer.cli.commands import Command, LazyGroup, replace_unknown_characters
 
 _HERE = {
     "prune": "Prune a fine-tuned model, and write the smaller, verified model.",
