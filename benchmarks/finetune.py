@@ -13,7 +13,7 @@ import torch
 from transformers import AutoTokenizer
 
 from benchmarks.packages import minilm, mpnet_base
-from benchmarks.tasks.base import Task
+from benchmarks.tasks.registry import Task
 from benchmarks.training import Recipe, fit
 
 BASE = "minilm"

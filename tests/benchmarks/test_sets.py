@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from benchmarks.harness import Place
 from benchmarks.rows import QuestionRow, Row, read_rows
+from benchmarks.sets.catalog import questions
 from benchmarks.sets.parts import by_group, held_out, sample
-from benchmarks.sets.reading import questions
 
 CONTEXT = "Ada wrote the first program. She was born in 1815 in London. Her father left. He was a poet. Bees hum."
 
