@@ -32,7 +32,6 @@ BASES: Mapping[str, Base] = {
     BASE: Base(minilm, Recipe.learning_rate),
     LARGE_BASE: Base(mpnet_base, 3e-5),  # of the 2e-5 to 5e-5 usual at this scale
 }
-"""By their names."""
 
 
 def finetune(base: Path, task: Task[Any], rows: Sequence[Any], output: Path, recipe: Recipe) -> None:
