@@ -57,14 +57,13 @@ class Checkpoint:
 _ACCURACY = ("accuracy",)
 _MATTHEWS = ("matthews_correlation", "matthews")
 _F1 = ("f1", "f1_micro")
+_EXACT = ("exact_match",)
 
 CHECKPOINTS = (
     Checkpoint("cola", BASE, "classification", "cola", _MATTHEWS, task_name="linguistic_acceptability"),
     Checkpoint("sst2", BASE, "classification", "sst2", _ACCURACY, task_name="sentiment_analysis"),
     Checkpoint("conll2000", BASE, "tagging", "conll2000", _F1, epochs=2),
-    Checkpoint(
-        "squad", BASE, "question-answering", "squad", ("exact_match",), 2, 256, task_name="reading_comprehension"
-    ),
+    Checkpoint("squad", BASE, "question-answering", "squad", _EXACT, 2, 256, task_name="reading_comprehension"),
     Checkpoint("stsb", BASE, "regression", "stsb", ("pearson",), epochs=4, task_name="sentence_similarity"),
     Checkpoint("rte", BASE, "classification", "rte", _ACCURACY, epochs=5, task_name="entailment"),
     Checkpoint("ud-upos", BASE, "tagging", "ud-upos", _ACCURACY, epochs=2),
