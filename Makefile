@@ -86,7 +86,7 @@ imports: $(INSTALLED) ## Check which part may import which
 	$(BIN)/lint-imports
 
 migrations: $(INSTALLED) ## Check that migrations and tables agree, on a PostgreSQL of their own
-	$(BIN)/python -m store.embedded $(BIN)/alembic check
+	$(BIN)/python -m tests.with_servers $(BIN)/alembic check
 
 containers: $(INSTALLED) ## Check the images' and the service's description
 	$(BIN)/python -m pytest --quiet tests/test_containers.py

@@ -89,9 +89,7 @@ def apply_plan(
     settings = _settings(file, lessons, head)
     loaded = load_checkpoint(checkpoint, device, head, settings.seed).for_rows(rows)
     check_source(file, loaded, other_weights=other_weights)
-    kept = file.plan
-    if stop is not None:
-        file = file_at(file, stop, loaded.dimensions)
+    kept, file = file.plan, file if stop is None else file_at(file, stop, loaded.dimensions)
     checking = prepare(rows, loaded, reading_config(file.config))
     fits = _fits_of(file, fits, loaded, checking, calibrate, is_changed=file.plan != kept or other_weights)
     small = compact(loaded.model, loaded.architecture, file.plan)
@@ -103,10 +101,8 @@ def apply_plan(
             check_training_rows(loaded, training.rows, reading_config(file.config))
         train(small, loaded, file.plan, training, checking, lessons.surroundings, history=_begun_with(head, fits))
     names = usual_forms(file.plan, loaded.dimensions) if forms is None else forms
-    model = cast(small, loaded.dtype)
-    return _written(
-        file, Finished(loaded, file.plan, model, checking.samples, fits, lessons is not None), names, output
-    )
+    finished = Finished(loaded, file.plan, cast(small, loaded.dtype), checking.samples, fits, lessons is not None)
+    return _written(file, finished, names, output)
 
 
 def _settings(file: PlanFile, lessons: Lessons | None, head: NewHead | None) -> FinetuneSettings:

@@ -1,4 +1,4 @@
-"""The checkpoints whose results are reported: which family learned which task from which set, and how one is made.
+"""The checkpoints whose results are reported: which packaged model learned which task from which set, and how one is made.
 
 Each is trained in a process of its own, whose output lies beside it, so that one failure stops no other.
 """
@@ -11,13 +11,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from benchmarks.finetune import BASE, BASES, FROM_SCRATCH, finetune, train_from_scratch
+from benchmarks.finetune import BASE, BASES, finetune
 from benchmarks.rows import read_rows
 from benchmarks.tasks.registry import task_named
 from benchmarks.training import Recipe
-
-_TOPIC_EPOCHS = FROM_SCRATCH.epochs
-_TOPIC_LENGTH = FROM_SCRATCH.max_length
 
 
 @dataclass(frozen=True)
@@ -26,8 +23,7 @@ class Checkpoint:
 
     name: str
     family: str
-    """A family of ``benchmarks/families.py``, trained from random weights; or a packaged model of ``benchmarks/finetune.py``,
-    fine-tuned."""
+    """A packaged model of ``benchmarks/finetune.py``."""
     task: str
     """A task of ``benchmarks/tasks``."""
     data: str
@@ -44,15 +40,9 @@ class Checkpoint:
     table has no such task."""
 
     @property
-    def is_packaged(self) -> bool:
-        """Whether it begins with the weights of a packaged model."""
-        return self.family in BASES
-
-    @property
     def recipe(self) -> Recipe:
         """How it is trained, on two threads in float32."""
-        rate = BASES[self.family].learning_rate if self.is_packaged else FROM_SCRATCH.learning_rate
-        return Recipe(self.epochs, self.seed, self.max_length, learning_rate=rate)
+        return Recipe(self.epochs, self.seed, self.max_length, learning_rate=BASES[self.family].learning_rate)
 
     def rows(self, sets: Path, part: str) -> Path:
         """The file of one part of its set."""
@@ -64,35 +54,18 @@ class Checkpoint:
         return replace(self, name=f"{self.data}-{model}-s{seed}", family=model, seed=seed)
 
 
-def _topics(family: str) -> Checkpoint:
-    return Checkpoint(family, family, "classification", "ag-news", _ACCURACY, _TOPIC_EPOCHS, _TOPIC_LENGTH)
-
-
 _ACCURACY = ("accuracy",)
 _MATTHEWS = ("matthews_correlation", "matthews")
 _F1 = ("f1", "f1_micro")
-_EXACT_MATCH = ("exact_match",)
-"""What the paper scores SQuAD by (Table I)."""
-_PERPLEXITY = ("perplexity",)
+_EXACT = ("exact_match",)
 
 CHECKPOINTS = (
-    *map(_topics, ("distilbert", "modernbert", "deberta-v2", "llama", "gpt2", "mpnet", "albert", "xlnet")),
     Checkpoint("cola", BASE, "classification", "cola", _MATTHEWS, task_name="linguistic_acceptability"),
     Checkpoint("sst2", BASE, "classification", "sst2", _ACCURACY, task_name="sentiment_analysis"),
     Checkpoint("conll2000", BASE, "tagging", "conll2000", _F1, epochs=2),
-    Checkpoint("squad", BASE, "question-answering", "squad", _EXACT_MATCH, 2, 256, task_name="reading_comprehension"),
+    Checkpoint("squad", BASE, "question-answering", "squad", _EXACT, 2, 256, task_name="reading_comprehension"),
     Checkpoint("stsb", BASE, "regression", "stsb", ("pearson",), epochs=4, task_name="sentence_similarity"),
-    Checkpoint(
-        *("squad-sentences", BASE, "multiple-choice", "squad-sentences", _ACCURACY),
-        epochs=2,
-        task_name="reading_comprehension",
-    ),
-    Checkpoint("ud-kinds", BASE, "multi-label", "ud-kinds", _F1, epochs=2),
-    Checkpoint("minilm-masked", BASE, "masked-lm", "ag-news-texts", _PERPLEXITY, epochs=1),
-    Checkpoint("gpt2-causal", "gpt2", "causal-lm", "ag-news-texts", _PERPLEXITY, 5, _TOPIC_LENGTH),
     Checkpoint("rte", BASE, "classification", "rte", _ACCURACY, epochs=5, task_name="entailment"),
-    Checkpoint("qnli", BASE, "classification", "qnli", _ACCURACY, task_name="question_answering"),
-    *map(_topics, ("qwen3", "roberta", "electra")),
     Checkpoint("ud-upos", BASE, "tagging", "ud-upos", _ACCURACY, epochs=2),
     Checkpoint("sms", BASE, "classification", "sms", ("f1_macro",)),
     Checkpoint("ag-news", BASE, "classification", "ag-news", _ACCURACY),
@@ -145,10 +118,7 @@ def _train(checkpoint: Checkpoint, sets: Path, output: Path, threads: int, bfloa
     task = task_named(checkpoint.task)
     rows = read_rows(checkpoint.rows(sets, "train"), task.form)
     recipe = replace(checkpoint.recipe, threads=threads, bfloat16=bfloat16)
-    if checkpoint.is_packaged:
-        finetune(BASES[checkpoint.family].home(), task, rows, output, recipe)
-    else:
-        train_from_scratch(checkpoint.family, task, rows, output, recipe)
+    finetune(BASES[checkpoint.family].home(), task, rows, output, recipe)
 
 
 if __name__ == "__main__":

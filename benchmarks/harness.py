@@ -45,7 +45,6 @@ class Arm:
     """The settings of a training."""
     rows: Mapping[str, int] = field(default_factory=dict)
     """The most rows of a part; all rows where it is not named."""
-    forms: tuple[str, ...] = ("compact",)
     is_measured: bool = True
     """Whether cells may still be measured. Others are shown as an earlier version measured them."""
 

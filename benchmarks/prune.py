@@ -67,7 +67,7 @@ def prune_command(checkpoint: Checkpoint, arm: Arm, place: Place, home: Path, re
     return [
         *[*_PRUNE, str(home), f"--data={files.pop('validation')}"],
         *(f"--{part}={file}" for part, file in files.items()),
-        *(f"--output={result}", f"--preset={arm.preset}", f"--forms={','.join(arm.forms)}", "--device=cpu"),
+        *(f"--output={result}", f"--preset={arm.preset}", "--forms=compact", "--device=cpu"),
         *(f"--set={name}={json.dumps(value)}" for name, value in (knobs | dict(arm.knobs)).items()),
         *(f"--finetune={name}={json.dumps(value)}" for name, value in arm.finetune.items()),
     ]

@@ -19,14 +19,6 @@ class Row:
 
 
 @dataclass(frozen=True)
-class LabelsRow:
-    """A text with any number of class names."""
-
-    text: str
-    labels: list[str]
-
-
-@dataclass(frozen=True)
 class TagsRow:
     """A sentence in words, each with a tag."""
 
@@ -42,16 +34,6 @@ class QuestionRow:
     context: str
     answers: dict[str, Any]
     """``text``: the accepted answers; ``answer_start``: where each begins in the context, in characters."""
-
-
-@dataclass(frozen=True)
-class ChoiceRow:
-    """A text with several ways to go on, one of them right."""
-
-    text: str
-    choices: list[str]
-    label: int
-    """Index of the right choice."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import torch
 from transformers import get_linear_schedule_with_warmup
 
 from axformer.devices import gain_in_rate
-from benchmarks.tasks.base import Task
+from benchmarks.tasks.registry import Task
 
 # Batches whose rows are sorted together: enough to make lengths alike, few enough to keep the order random.
 _BATCHES_PER_BUCKET = 50

@@ -24,15 +24,6 @@ VALUE_SHOWN = 120
 _OPENING = re.compile(r'\s*(?:\{\s*"data"\s*:\s*)?\[')
 """The text before the objects of a list."""
 _BETWEEN = ", \t\r\n"
-TASKS = {
-    "One label for each text": ("text", "text_pair", "label"),
-    "Several labels for each text": ("text", "text_pair", "labels"),
-    "A tag for each word": ("tokens", "tags"),
-    "Questions about a context": ("question", "context", "answers"),
-    "Multiple choice": ("text", "choices", "label"),
-    "Text alone": ("text",),
-}
-"""The columns of each task, by what people call it."""
 
 
 @dataclass(frozen=True)

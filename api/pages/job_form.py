@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.datastructures import FormData
 
 from api.errors import ApiError
-from api.pages.columns import TASKS
+from api.services.inputs.tasks import TASKS
 from axformer.config import KNOBS, parse_knob
 from axformer.data.columns import Columns
 from axformer.errors import ConfigError, reason_of
@@ -49,7 +49,7 @@ LISTS = frozenset({"explicit_order", "budgets"})
 """Knobs that are lists; written with commas."""
 INPUT_CHOICES: Mapping[str, Any] = {
     "roles": list(Columns.model_fields),
-    "tasks": TASKS,
+    "tasks": {task.data: task.columns for task in TASKS},
     "checkpoint_names": KNOWN_NAMES,
     "devices": list(Device),
 }

@@ -162,6 +162,11 @@ def finetune_of(texts: list[str] | None) -> dict[str, Any] | None:
     return dict(parse_knob(text) for text in texts) if texts else None
 
 
+def _said(field: str) -> str:
+    """What a run says of its field, as the help of an option."""
+    return " ".join((Run.model_fields[field].description or "").replace("``", "").split())
+
+
 @dataclass(frozen=True)
 class RunOptions:
     """The options that describe a run, as they were typed; the fields are options of every command that takes a run."""
@@ -175,17 +180,8 @@ class RunOptions:
             show_default=False,
         ),
     ] = None
-    unlabelled: Annotated[
-        str | None,
-        typer.Option(
-            help="Rows from where the model will work, without labels: a part calibrates, the others confirm, and few of them "
-            "need a label afterwards (axformer label).",
-            show_default=False,
-        ),
-    ] = None
-    test: Annotated[
-        str | None, typer.Option(help="Held-out data, measured before and after, and never used to decide.")
-    ] = None
+    unlabelled: Annotated[str | None, typer.Option(help=_said("unlabelled"), show_default=False)] = None
+    test: Annotated[str | None, typer.Option(help=_said("test"))] = None
     goal: Annotated[
         str | None,
         typer.Option(
@@ -228,28 +224,12 @@ class RunOptions:
     ] = None
     config: Annotated[Path | None, typer.Option(help="Knobs in a .toml or .json file; --set overrides it.")] = None
     columns: ColumnsOption = None
-    calibrate: Annotated[
-        str | None,
-        typer.Option(
-            help="Data that weights are fitted on, with method=compress; it needs no labels. The rows that decide if none is "
-            "given."
-        ),
-    ] = None
-    train: Annotated[
-        str | None,
-        typer.Option(help="Data to train the finished model on; it needs no labels if only a teacher is asked."),
-    ] = None
+    calibrate: Annotated[str | None, typer.Option(help=_said("calibrate"))] = None
+    train: Annotated[str | None, typer.Option(help=_said("train"))] = None
     finetune: FinetuneOption = None
     head: HeadOption = None
     forms: FormsOption = None
-    at_most: Annotated[
-        float | None,
-        typer.Option(
-            help="The most points that a form may cost to be advised: by default those of the certificate, else 5 where a size "
-            "or speed is asked for, and 1 elsewhere.",
-            metavar="POINTS",
-        ),
-    ] = None
+    at_most: Annotated[float | None, typer.Option(help=_said("at_most"), metavar="POINTS")] = None
     accept_poor_model: Annotated[
         bool,
         typer.Option(

@@ -16,7 +16,6 @@ from axformer.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
     from axformer.data.rows import Rows
-    from axformer.gate import Certified
 
 EXIT_NOT_CERTIFIED = 1
 _MODEL = "A checkpoint, or the directory of a result."
@@ -55,34 +54,43 @@ def disagree(
     )
 
 
+ModelsArgument = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="The directory of a result with unlabelled rows; or two models, checkpoints or results, the second of which "
+        "these rows did not choose.",
+        show_default=False,
+    ),
+]
+AnswersOption = Annotated[
+    tuple[Path, Path] | None,
+    typer.Option(
+        metavar="OLD NEW",
+        help="In the place of models, their answers to the same rows: files with the columns id and answer, or "
+        "samples that lm-eval logged.",
+        show_default=False,
+    ),
+]
+PointsOption = Annotated[
+    float | None,
+    typer.Option(
+        min=0.0, max=100.0, help="Hundredths of the share of right answers that may be lost.", show_default="1"
+    ),
+]
+SummaryOption = Annotated[
+    Path | None,
+    typer.Option(envvar="GITHUB_STEP_SUMMARY", show_envvar=True, help="A Markdown file to which the verdict is added."),
+]
+
+
 def certify(
-    models: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="The directory of a result with unlabelled rows; or two models, checkpoints or results, the second of which "
-            "these rows did not choose.",
-            show_default=False,
-        ),
-    ] = None,
-    answers: Annotated[
-        tuple[Path, Path] | None,
-        typer.Option(
-            metavar="OLD NEW",
-            help="In the place of models, their answers to the same rows: files with the columns id and answer, or "
-            "samples that lm-eval logged.",
-            show_default=False,
-        ),
-    ] = None,
+    models: ModelsArgument = None,
+    answers: AnswersOption = None,
     data: Annotated[
         str | None, typer.Option(help="Of two models: rows with labels, among them all on which both differ.")
     ] = None,
     labels: LabelsOption = None,
-    within_points: Annotated[
-        float | None,
-        typer.Option(
-            min=0.0, max=100.0, help="Hundredths of the share of right answers that may be lost.", show_default="1"
-        ),
-    ] = None,
+    within_points: PointsOption = None,
     rows: Annotated[
         int | None,
         typer.Option(help="With --data: how many rows there are, with those left out on which both answer alike."),
@@ -94,12 +102,7 @@ def certify(
         Path | None,
         typer.Option(help="With --answers: the .jsonl for the rows whose labels are still needed; it must not exist."),
     ] = None,
-    summary: Annotated[
-        Path | None,
-        typer.Option(
-            envvar="GITHUB_STEP_SUMMARY", show_envvar=True, help="A Markdown file to which the verdict is added."
-        ),
-    ] = None,
+    summary: SummaryOption = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -116,21 +119,11 @@ def certify(
     with failing():
         match models or [], answers, data:
             case [], (_, _), None:
-                found = _of_answers(answers, labels, points, by, needed)
-                told = _Told(found.sentence, found.is_certified, _fields_of(found))
+                told = _of_answers(answers, labels, points, by, needed)
             case [result], None, None:
-                from axformer.cli.label import certified_again
-
-                again = certified_again(console, Path(result), labels, within_points, output, device)
-                told = _Told(again.sentence, again.p_value is not None, again.model_dump(mode="json"))
+                told = _of_result(console, Path(result), labels, within_points, output, device)
             case [before, after], None, str():
-                source, computing = DataSource(data, columns_of(columns)), ready(device)
-                from axformer.two_models import certify_pair
-
-                with console.status("Asking both models"):
-                    pair = certify_pair(before, after, source, points, rows, computing)
-                fields = {**asdict(pair), "is_certified": pair.is_certified, "sentence": pair.sentence}
-                told = _Told(pair.sentence, pair.is_certified, fields)
+                told = _of_models(console, before, after, DataSource(data, columns_of(columns)), points, rows, device)
             case _:
                 raise ConfigError("give the directory of a result, two models with --data, or --answers OLD NEW")
         if summary is not None:
@@ -154,7 +147,7 @@ class _Told(NamedTuple):
 
 def _of_answers(
     answers: tuple[Path, Path], labels: Path | None, points: float, by: str | None, needed: Path | None
-) -> "Certified":
+) -> _Told:
     """The verdict on two files of answers; the rows whose labels are needed are written."""
     from axformer.gate import certify_files
 
@@ -170,16 +163,34 @@ def _of_answers(
         needed.write_text(
             "".join(json.dumps(one, ensure_ascii=False, default=str) + "\n" for one in wanted), encoding="utf-8"
         )
-    return found
+    parts = {"whole": asdict(found.whole), "groups": [asdict(group) for group in found.groups]}
+    fields = {**parts, "is_certified": found.is_certified, "needed": found.needed, "sentence": found.sentence}
+    return _Told(found.sentence, found.is_certified, fields)
+
+
+def _of_result(
+    console: Console, result: Path, labels: Path | None, points: float | None, output: Path | None, device: str
+) -> _Told:
+    from axformer.cli.label import certified_again
+
+    again = certified_again(console, result, labels, points, output, device)
+    return _Told(again.sentence, again.p_value is not None, again.model_dump(mode="json"))
+
+
+def _of_models(
+    console: Console, before: str, after: str, source: DataSource, points: float, rows: int | None, device: str
+) -> _Told:
+    computing = ready(device)
+    from axformer.two_models import certify_pair
+
+    with console.status("Asking both models"):
+        pair = certify_pair(before, after, source, points, rows, computing)
+    fields = {**asdict(pair), "is_certified": pair.is_certified, "sentence": pair.sentence}
+    return _Told(pair.sentence, pair.is_certified, fields)
 
 
 _ANSWER_COLUMNS = ("answer", "prediction", "predicted", "pred")
 """What nobody who labels should see."""
-
-
-def _fields_of(found: "Certified") -> dict[str, Any]:
-    parts = {"whole": asdict(found.whole), "groups": [asdict(group) for group in found.groups]}
-    return {**parts, "is_certified": found.is_certified, "needed": found.needed, "sentence": found.sentence}
 
 
 def _check_new(file: Path) -> None:

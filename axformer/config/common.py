@@ -48,8 +48,6 @@ class About:
     """Whether a program may pass in a score of heads and neurons (:data:`axformer.scores.importance.ScoreUnits`)."""
     uses_labels: bool = True
     """Whether a label of the deciding rows has a say in what is removed."""
-    reports_best: bool = False
-    """Whether the card names the best model on the path by held-out figures, as a table of a paper does."""
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,6 @@ class RankConfig(RunConfig):
         calibrated_with="repair=refit",
         instead_of_points="use relative=0.9, which goes by Recall@1",
         files=(RANKING,),
-        reports_best=True,
         takes_score=True,
     )
 

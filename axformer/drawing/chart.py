@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from html import escape
 from itertools import groupby
 
-from axformer.drawing.lines import SPOT, steps
 from axformer.drawing.marks import LINES, MARKS, DrawnTrial, kind_of, measured
 from axformer.drawing.scale import LEFT, Axes, Scale, fitted
 from axformer.drawing.svg import EDGE, LETTER, WIDTH, Canvas, legend, line_of, words
@@ -31,6 +30,8 @@ _MARGIN = 0.2
 _LEAST_SPAN = 0.02
 """The axis spans at least this share of the base's loss, so that a flat pass looks flat."""
 _MOST_TICKS = 5
+_SPOT = 2.0
+"""What lies closer than this, in units, cannot be told apart."""
 _MOST_NAMED = 2000
 """With more marks of rejected trials than this, they have no tooltips, to keep the picture small."""
 
@@ -142,7 +143,7 @@ def _trials(trials: Sequence[DrawnTrial], across: Scale, bounds: tuple[float, fl
     least = [
         (one.seq, min(one.loss, one.min_loss) if one.verdict == Verdict.ACCEPT else one.min_loss) for one in trials
     ]
-    yield f'<path class="least" d="{steps(least, axes)}H{across.stop:.1f}"/>'
+    yield f'<path class="least" d="{_steps(least, axes)}H{across.stop:.1f}"/>'
     yield from line_of(_marks(trials, axes))
 
 
@@ -164,11 +165,22 @@ def _model(trials: Sequence[DrawnTrial], across: Scale, bounds: tuple[float, flo
     yield words(EDGE, bounds[0] - 14, "Loss of the model as it stood", "ink")
     yield from axes.grid(_MOST_TICKS)
     yield axes.level(base, title=f"untouched model {base:.4f}")
-    path = steps([(trial.seq, trial.loss) for trial in standing], axes)
+    path = _steps([(trial.seq, trial.loss) for trial in standing], axes)
     yield f'<path class="least" d="{path}H{across.stop:.1f}"/>'
     yield from line_of(_marks(standing[1:], axes))
     yield from axes.numbers(are_counts=True)
     yield words(LEFT - 6, bounds[1] + 18, "trial", "faint", "end")
+
+
+def _steps(points: Sequence[tuple[float, float]], axes: Axes) -> str:
+    """The path of a line that stays at a value until the next point; at least one."""
+    at_spot = {round(x / _SPOT): (x, y) for x, y in (axes.place(*point) for point in points)}
+    (start, height), *others = at_spot.values()
+    path = [f"M{start:.1f} {height:.1f}"]
+    for x, y in others:
+        path.append(f"H{x:.1f}" if y == height else f"H{x:.1f}V{y:.1f}")
+        height = y
+    return "".join(path)
 
 
 def _marks(trials: Sequence[DrawnTrial], axes: Axes) -> Iterator[str]:
@@ -178,7 +190,7 @@ def _marks(trials: Sequence[DrawnTrial], axes: Axes) -> Iterator[str]:
         kind = kind_of(trial)
         if kind in spots:
             x, y = _place(trial, axes)
-            spots[kind][round(x / SPOT), round(y / SPOT)] = (trial, f"M{x:.1f} {y:.1f}{MARKS[kind].path}")
+            spots[kind][round(x / _SPOT), round(y / _SPOT)] = (trial, f"M{x:.1f} {y:.1f}{MARKS[kind].path}")
     named = len(spots["reject"]) + len(spots["bound"]) <= _MOST_NAMED
     for kind in reversed(MARKS):
         if named or kind in ("accept", "refine"):
@@ -199,7 +211,7 @@ def _layers(trials: Sequence[DrawnTrial], across: Scale, y: float) -> Iterator[s
     ends = [first for _, first in runs[1:]] + [trials[-1].seq + 1]
     for count, ((subject, first), end) in enumerate(zip(runs, ends, strict=False)):
         left, right = across.place(first - 0.5), min(across.place(end - 0.5), across.stop + 8)
-        if count % 2 == 0 and right - left > SPOT:
+        if count % 2 == 0 and right - left > _SPOT:
             yield f'<rect class="band" x="{left:.1f}" y="{y:g}" width="{right - left:.1f}" height="18"/>'
         room = right - left - LETTER  # for a gap to the next name
         name = next((name for name in _names(subject) if len(name) * LETTER < room), None)

@@ -1,7 +1,6 @@
 """A matrix of numbers as a picture: the higher a number, the stronger its cell."""
 
-import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -39,10 +38,6 @@ class Heatmap:
     """The number of a full one."""
     form: str = ".2f"
     """How numbers are written."""
-    is_logarithmic: bool = False
-    """Whether the strength of a cell grows with the logarithm of its number; then ``least`` is above 0."""
-    marked: Collection[tuple[int, int]] = ()
-    """The cells with a frame, by row and column from 0."""
 
 
 def heatmap(matrix: Heatmap) -> str:
@@ -88,11 +83,6 @@ def _cells(
             f'<rect class="heat" fill-opacity="{strength:.2f}" x="{x:.1f}" y="{y:.1f}" width="{max(cell - 1, 1):.1f}" '
             f'height="{height - 1:.1f}"><title>{escape(said)}</title></rect>'
         )
-        if (index, place) in matrix.marked:
-            yield (
-                f'<rect class="ring" x="{x:.1f}" y="{y:.1f}" width="{max(cell - 1, 1):.1f}" height="{height - 1:.1f}" '
-                'pointer-events="none"/>'
-            )
         if cell >= _WRITTEN:
             shade = "on-heat" if strength >= _STRONG else "ink"
             text = words(
@@ -102,10 +92,8 @@ def _cells(
 
 
 def _strength(matrix: Heatmap, value: float) -> float:
-    least, most = matrix.least, matrix.most
-    if matrix.is_logarithmic:
-        least, most, value = (math.log(max(one, matrix.least)) for one in (least, most, value))
-    return min(1.0, max(0.0, (value - least) / (most - least))) if most > least else 0.0
+    span = matrix.most - matrix.least
+    return min(1.0, max(0.0, (value - matrix.least) / span)) if span > 0 else 0.0
 
 
 def _names(columns: Sequence[str], left: float, cell: float, y: float) -> Iterator[str]:

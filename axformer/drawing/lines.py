@@ -18,8 +18,6 @@ _DASHES = ("", "8 3", "2 3", "10 3 2 3", "5 5", "12 4")
 """Lines differ in dashes as well as in colour."""
 _LEVEL_DASHES = ("9 3", "5 4", "1 4")
 """Of the lines across, three at most."""
-SPOT = 2.0
-"""What lies closer than this, in units, cannot be told apart."""
 
 Point = tuple[float, float]
 
@@ -54,8 +52,6 @@ class LineChart:
     """How values are written."""
     height: float = 190
     """Of the plot."""
-    is_stepped: bool = False
-    """Whether each value holds until the next point, which then has no mark of its own."""
 
 
 def lines_chart(chart: LineChart, width: int = WIDTH) -> str:
@@ -110,9 +106,6 @@ def _level_dash(number: int) -> str:
 
 def _drawn(chart: LineChart, index: int, line: Line, axes: Axes) -> Iterator[str]:
     look = f'class="curve-{index}" stroke-dasharray="{_DASHES[index]}"'
-    if chart.is_stepped:
-        yield f'<path {look} d="{steps(line.points, axes)}"><title>{escape(_told(chart, line))}</title></path>'
-        return
     places = [axes.place(*point) for point in line.points]
     yield f'<path {look} d="M{"L".join(f"{x:.1f} {y:.1f}" for x, y in places)}"/>'
     for (x, y), value in zip(places, line.points, strict=True):
@@ -120,22 +113,10 @@ def _drawn(chart: LineChart, index: int, line: Line, axes: Axes) -> Iterator[str
         yield f'<circle class="letter-{index}" cx="{x:.1f}" cy="{y:.1f}" r="3.5"><title>{escape(told)}</title></circle>'
 
 
-def steps(points: Sequence[Point], axes: Axes) -> str:
-    """The path of a line that stays at a value until the next point; at least one."""
-    at_spot = {round(x / SPOT): (x, y) for x, y in (axes.place(*point) for point in points)}
-    (start, height), *others = at_spot.values()
-    path = [f"M{start:.1f} {height:.1f}"]
-    for x, y in others:
-        path.append(f"H{x:.1f}" if y == height else f"H{x:.1f}V{y:.1f}")
-        height = y
-    return "".join(path)
-
-
 def _signs(chart: LineChart) -> Iterator[tuple[str, str]]:
-    mark = "" if chart.is_stepped else '<circle class="letter-{0}" r="3.5"/>'
     for index, line in enumerate(chart.lines):
         if line.points:
             path = f'<path class="curve-{index}" stroke-dasharray="{_DASHES[index]}" d="M-11 0h22"/>'
-            yield path + mark.format(index), line.name
+            yield f'{path}<circle class="letter-{index}" r="3.5"/>', line.name
     for number, (name, value) in enumerate(chart.levels):
         yield f'<path class="base"{_level_dash(number)} d="M-11 0h22"/>', f"{name} ({value:{chart.form}})"

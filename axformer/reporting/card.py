@@ -18,7 +18,7 @@ from axformer.reporting.look import first_look_of
 from axformer.reporting.rendering import passage, passage_from, render
 from axformer.reporting.table import Table
 from axformer.scores.confidence import CONFIDENCE
-from axformer.wire.metrics import LOWER_IS_BETTER, first_metric
+from axformer.wire.metrics import first_metric
 from axformer.wire.report import Report
 from axformer.wire.run import IN_MEMORY, Run, command
 from axformer.wire.verdicts import FindingVerdict
@@ -161,26 +161,11 @@ def _path(report: Report) -> str | None:
     confirming = report.data.get("confirming")
     metric = "" if report.base.confirming is None else first_metric(report.base.confirming).replace("_", " ")
     method = config_class(report.config)
-    best = _best_seen(report) if method.about.reports_best else None
     has_train = report.finetune is not None or "train" in report.names  # it trains nothing where nothing was removed
     is_trained = method.trains_path(report.config) and has_train
     is_otherwise = is_trained or report.config.get("polish")
     other = method.applied_otherwise(report.config, has_new_head=report.head is not None) if is_otherwise else None
-    return passage("path", report, confirming, metric, report.certificate, limit_of(report), best, is_trained, other)
-
-
-def _best_seen(report: Report) -> tuple[str, float, int] | None:
-    """The metric, its best held-out figure after a removal, and the trial of it; None without held-out figures on the path.
-
-    It is what Table IV of the AxFormer paper reports of ranked pruning.
-    """
-    seen = [(point.seq, point.test) for point in report.path if point.seq and point.test is not None]
-    if not seen:
-        return None
-    metric = first_metric(seen[0][1])
-    sign = -1.0 if metric in LOWER_IS_BETTER else 1.0
-    seq, figures = max(seen, key=lambda one: sign * one[1][metric])
-    return metric.replace("_", " "), figures[metric], seq
+    return passage("path", report, confirming, metric, report.certificate, limit_of(report), is_trained, other)
 
 
 def _limits(report: Report) -> list[str]:

@@ -1,7 +1,7 @@
 """The finding: whether the finished model is better on rows that did not decide. ``report.json`` holds verdict and text."""
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from axformer.reporting.rendering import passage
 from axformer.scores.confidence import CONFIDENCE
@@ -23,20 +23,6 @@ _WORSE_ANSWERS = "Worse answers"
 _ROUNDING = 1e-5
 """Relative change of the loss that a different order of multiplication alone may cause."""
 _CONFIDENCE = f"{CONFIDENCE:.0%}"
-
-
-class Optimism(NamedTuple):
-    """The mean change of the loss on deciding rows and on held-out rows."""
-
-    passes: int
-    validation: float
-    """Mean relative change of the loss on the deciding rows."""
-    held_out: float
-    source: str = "docs/results.md"
-
-
-OPTIMISM = Optimism(passes=26, validation=-0.059, held_out=-0.008)
-"""The passes with the preset ``paper`` in the source; a test compares these figures with it."""
 
 
 def limit_of(report: Report) -> float | None:
@@ -80,7 +66,7 @@ def finding_of(
         data=None,
         verdict=FindingVerdict.NOT_MEASURED,
         sentence=passage("not_measured"),
-        advice=passage("optimism", OPTIMISM),
+        advice=passage("measure_it"),
         answers="",
     )
 

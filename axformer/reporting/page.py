@@ -12,17 +12,13 @@ from markupsafe import Markup
 from axformer.config import defaults_beside
 from axformer.drawing.chart import loss_chart
 from axformer.drawing.curve import path_curve
-from axformer.drawing.heatmap import Heatmap, heatmap
 from axformer.drawing.losses import loss_curve
 from axformer.drawing.picture import picture
 from axformer.drawing.sheet import SHEET
 from axformer.drawing.svg import inline
-from axformer.plan.blocks import Block, BlockKind, all_blocks
 from axformer.plan.elements import Dimensions, label_of
-from axformer.plan.levels import are_levels_of
-from axformer.plan.levels import sizes_of as level_sizes
-from axformer.plan.plan import Plan, PlanFile
-from axformer.plan.trial import BlockLevels, Trial, Verdict
+from axformer.plan.plan import PlanFile
+from axformer.plan.trial import Trial, Verdict
 from axformer.reporting.card import shown
 from axformer.reporting.card_forms import Loading
 from axformer.reporting.card_tables import sizes_of
@@ -56,7 +52,6 @@ def report_page(
         map=Markup(inline(picture(plan.plan, dimensions))),  # noqa: S704 - the same
         curve=Markup(inline(path_curve(report.path))),  # noqa: S704 - the same
         losses=_losses(report),
-        levels=[Markup(inline(one)) for one in level_pictures(trace, plan.plan, dimensions)],  # noqa: S704 - made of numbers
         accepted=_accepted(trace),
         speed=_speed(report),
         knobs=_knobs(report),
@@ -140,54 +135,3 @@ def _environment(report: Report) -> Table:
         **({} if peak is None else {"most memory of the GPU": f"{peak / 1e6:,.0f} MB"}),
     }
     return made_with(report.environment, figures)
-
-
-_WEAKEST = 1e-4
-"""Divergences below this share of the largest look alike: they cost nothing beside it."""
-_MILLI = 1000.0
-_NAMES = {BlockKind.ATTENTION: ("attention", "heads"), BlockKind.FFN: ("FFN", "neurons")}
-"""What blocks and their units are called."""
-
-
-def level_pictures(trace: Sequence[Trial], plan: Plan, dimensions: Dimensions) -> list[str]:
-    """The SVG texts of the attention blocks' and the FFN blocks' levels; none if the trace holds no level table.
-
-    Args:
-        trace: every trial of the run.
-        plan: what was kept; the size of each block is framed.
-        dimensions: of the model before the run.
-    """
-    levels = next((trial.levels for trial in trace if trial.levels is not None), None)
-    if levels is None or not are_levels_of(levels, dimensions):
-        return []
-    blocks = list(zip(all_blocks(dimensions.layers), levels, strict=True))
-    return [
-        _picture([measured for block, measured in blocks if block.kind is kind], plan, dimensions, kind)
-        for kind in BlockKind
-    ]
-
-
-def _picture(levels: Sequence[BlockLevels], plan: Plan, dimensions: Dimensions, kind: BlockKind) -> str:
-    (name, units), sizes = _NAMES[kind], level_sizes(Block(0, kind), dimensions)
-    values = [[_MILLI * divergence for divergence in block.divergences] for block in levels]
-    most = max(map(max, values))
-    top_down = list(range(len(levels)))[::-1]
-    kept = [len(Block(layer, kind).units(plan)) for layer in range(len(plan.layers))]
-    matrix = Heatmap(
-        f"levels-{units}",
-        f"What each {name} block would cost at each size",
-        [
-            "divergence of the predictions in thousandths of a nat, this block alone cut; colours are logarithmic",
-            "framed: what was kept",
-        ],
-        [str(layer) for layer in top_down],
-        [str(size) for size in sizes],
-        [values[layer] for layer in top_down],
-        "layer",
-        f"{units} left",
-        least=most * _WEAKEST,
-        most=most,
-        is_logarithmic=most > 0,
-        marked=[(row, sizes.index(kept[layer])) for row, layer in enumerate(top_down) if kept[layer] in sizes],
-    )
-    return heatmap(matrix)

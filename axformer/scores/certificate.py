@@ -97,25 +97,22 @@ def certify(
     return kept, certificate.model_copy(update={"sentence": sentence_of(certificate)})
 
 
-def certify_sheet(sheet: AnswerSheet, form: str, labels: Labels, points: float | None = None) -> Certificate:
+def certify_sheet(sheet: AnswerSheet, form: str, labels: Labels) -> Certificate:
     """The certificate of a path whose rows have few labels, or none.
 
     Args:
         form: whose models are tested.
         labels: those that people gave.
-        points: how far the metric may fall; None for what the sheet says.
     """
-    return certificate_of(sheet, standing_of(sheet, form, labels, points), labels, points)
+    return certificate_of(sheet, standing_of(sheet, form, labels), labels)
 
 
-def certificate_of(
-    sheet: AnswerSheet, standing: PathStanding, labels: Labels, points: float | None = None
-) -> Certificate:
+def certificate_of(sheet: AnswerSheet, standing: PathStanding, labels: Labels) -> Certificate:
     """The certificate of a standing; the arguments are as for :func:`certify_sheet`."""
     kept = standing.kept
     given = sum(row.label is None and row.id in labels for row in sheet.changed)
     certificate = Certificate(
-        points=sheet.points if points is None else points,
+        points=sheet.points,
         level=CONFIDENCE,
         rows=sheet.rows,
         unlabelled=sheet.unlabelled - given,

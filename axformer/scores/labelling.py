@@ -61,13 +61,9 @@ class PathStanding:
         return self.best_p_value is not None
 
 
-def standing_of(sheet: AnswerSheet, form: str, labels: Labels, points: float | None = None) -> PathStanding:
-    """Test the models of a form in the order of the path, with the labels that are known so far.
-
-    Args:
-        points: how far the metric may fall; None for what the sheet says.
-    """
-    margin = (sheet.points if points is None else points) * POINT
+def standing_of(sheet: AnswerSheet, form: str, labels: Labels) -> PathStanding:
+    """Test the models of a form in the order of the path, with the labels that are known so far."""
+    margin = sheet.points * POINT
     models = [model for model in sheet.models if model.form == form]
     passed: list[tuple[PathAnswers, float]] = []
     for model in models:

@@ -57,10 +57,10 @@ class Run(Schema):
     that decide. It needs no labels, and those that it has are not looked at."""
     unlabelled: DataRef | None = None
     """Rows from where the model will work, without labels. A part calibrates, unless ``calibrate`` is given; the others
-    confirm, and only those that are answered otherwise than before need a label (``docs/certificate.md``). Labels that they
-    have are not looked at."""
+    confirm, and only those that are answered otherwise than before need a label afterwards (``axformer label``). Labels that
+    they have are not looked at."""
     train: DataRef | None = None
-    """Data to train the finished model on; without it there is no training."""
+    """Data to train the finished model on; without it there is no training. It needs no labels if only a teacher is asked."""
     finetune: FinetuneSettings | None = None
     """Training settings; only with ``train``. The report also has the figures before training."""
     head: NewHead | None = None

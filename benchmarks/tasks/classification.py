@@ -1,13 +1,13 @@
-"""Classes or a number for a text or pair of texts, and one of several texts that could go with a text."""
+"""Classes or a number for a text or pair of texts."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import AutoModelForMultipleChoice, AutoModelForSequenceClassification
+from transformers import AutoModelForSequenceClassification
 
-from benchmarks.rows import ChoiceRow, LabelsRow, Row
+from benchmarks.rows import Row
 
 
 class Classification:
@@ -39,50 +39,6 @@ class Regression(Classification):
     def encode(self, tokenizer: Any, rows: Sequence[Row], config: Any, max_length: int) -> Mapping[str, Tensor]:  # noqa: ARG002
         labels = torch.tensor([float(row.label) for row in rows])
         return {**_encoded(tokenizer, rows, max_length), "labels": labels}
-
-
-class MultiLabel:
-    """Every class whose logit is above 0, which is probability one half."""
-
-    name = "multi-label"
-    form = LabelsRow
-    auto_class = AutoModelForSequenceClassification
-
-    def head(self, rows: Sequence[LabelsRow]) -> dict[str, Any]:
-        names = named_labels(name for row in rows for name in row.labels)
-        return {**names, "problem_type": "multi_label_classification"}
-
-    def length(self, row: LabelsRow) -> int:
-        return len(row.text)
-
-    def encode(self, tokenizer: Any, rows: Sequence[LabelsRow], config: Any, max_length: int) -> Mapping[str, Tensor]:
-        texts = [row.text for row in rows]
-        inputs = tokenizer(texts, truncation=True, max_length=max_length, padding=True, return_tensors="pt")
-        labels = torch.zeros(len(rows), config.num_labels)
-        for place, row in enumerate(rows):
-            labels[place, [config.label2id[name] for name in row.labels]] = 1.0
-        return {**inputs, "labels": labels}
-
-
-class Choosing:
-    """The choice with the largest logit; all rows of a set have as many choices."""
-
-    name = "multiple-choice"
-    form = ChoiceRow
-    auto_class = AutoModelForMultipleChoice
-
-    def head(self, rows: Sequence[ChoiceRow]) -> dict[str, Any]:  # noqa: ARG002 - the protocol's signature
-        return {}
-
-    def length(self, row: ChoiceRow) -> int:
-        return max(len(choice) for choice in row.choices) + len(row.text)
-
-    def encode(self, tokenizer: Any, rows: Sequence[ChoiceRow], config: Any, max_length: int) -> Mapping[str, Tensor]:  # noqa: ARG002
-        pairs = [(row.text, choice) for row in rows for choice in row.choices]
-        texts, choices = zip(*pairs, strict=True)
-        inputs = tokenizer(texts, choices, truncation=True, max_length=max_length, padding=True, return_tensors="pt")
-        grouped = {name: value.view(len(rows), -1, value.shape[-1]) for name, value in inputs.items()}
-        return {**grouped, "labels": torch.tensor([row.label for row in rows])}
 
 
 def named_labels(names: Iterable[str]) -> dict[str, Any]:

@@ -84,12 +84,6 @@ def thinned_points(session: Session, job_id: str, *, most: int) -> list[TracePoi
     return [TracePoint(*row) for row in session.execute(query.order_by(TrialRow.seq))]
 
 
-def standing_points(session: Session, job_id: str) -> list[tuple[int, float]]:
-    """Number and loss of the base and of each accepted trial, in order."""
-    query = select(TrialRow.seq, TrialRow.loss).where(TrialRow.job_id == job_id, TrialRow.verdict.in_(_STANDING))
-    return [(row.seq, row.loss) for row in session.execute(query.order_by(TrialRow.seq))]
-
-
 def standing_trials(session: Session, job_id: str) -> list[Trial]:
     """The base and each accepted trial, in order: the path of the pass."""
     query = select(*_COLUMNS).where(TrialRow.job_id == job_id, TrialRow.verdict.in_(_STANDING))

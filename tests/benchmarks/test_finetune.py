@@ -10,9 +10,8 @@ from safetensors.torch import load_file
 from transformers import AutoTokenizer, BertModel
 
 from benchmarks.demo_data import demo_checkpoint
-from benchmarks.families import FAMILIES, HEADS, LAYERS, POSITIONS, family_named
-from benchmarks.finetune import finetune, train_from_scratch
-from benchmarks.rows import ChoiceRow, LabelsRow, QuestionRow, Row, TagsRow, TextRow, read_rows, write_rows
+from benchmarks.finetune import finetune
+from benchmarks.rows import QuestionRow, Row, TagsRow, read_rows, write_rows
 from benchmarks.tasks.answering import Answering
 from benchmarks.tasks.registry import TASKS, task_named
 from benchmarks.training import Recipe
@@ -24,8 +23,6 @@ ANSWER = "word1"
 ROWS = [
     Row(f"{WORDS[index % 2]} {WORDS[2 + index % 50]}", ("zebra", "ape")[index % 2]) for index in range(64)
 ]  # the first word tells the label
-TEXTS = ["rain falls on the green hills today", "the bank lends money", "a striker scored twice in the last cup match"]
-TOPICS = [Row(f"{TEXTS[index % 3]}, {index}", ("rain", "bank", "cup")[index % 3]) for index in range(96)]
 
 
 @pytest.fixture
@@ -45,12 +42,6 @@ def question(index: int, padding: int = 3) -> QuestionRow:
     return QuestionRow("word0", context, {"text": [ANSWER], "answer_start": [context.index(f"{ANSWER} ")]})
 
 
-def choice(index: int) -> ChoiceRow:
-    choices = [WORDS[2 + (index + step) % 50] for step in range(3)]
-    choices[index % 3] += f" {ANSWER}"
-    return ChoiceRow("word0", choices, index % 3)
-
-
 def tags(index: int) -> TagsRow:
     words = [WORDS[(index + step) % 4] for step in range(1 + index % 5)]
     return TagsRow(words, [{"word0": "B-X", "word1": "I-X"}.get(word, "O") for word in words])
@@ -59,17 +50,8 @@ def tags(index: int) -> TagsRow:
 LEARNED: dict[str, tuple[list[Any], float]] = {
     "classification": (ROWS, 0.1),
     "regression": ([Row(row.text, float(row.label == "ape"), text_pair="word7") for row in ROWS], 0.05),
-    "multi-label": (
-        [
-            LabelsRow(f"word{index % 2} word{2 + index % 3}", [["a", "b"][index % 2], *["c"] * (index % 3 == 0)])
-            for index in range(48)
-        ],
-        0.3,
-    ),
     "tagging": ([tags(index) for index in range(64)], 0.3),
     "question-answering": ([question(index) for index in range(64)], 0.5),
-    "multiple-choice": ([choice(index) for index in range(64)], 0.3),
-    "masked-lm": ([TextRow(" ".join([WORDS[index % 4]] * 6)) for index in range(64)], 3.0),
 }
 """Rows of each task, and the loss that a model is to fall below on them; without learning it is that of guessing."""
 
@@ -138,34 +120,6 @@ def test_the_demo_s_checkpoint_is_kept_until_its_data_change(
     assert (made / "model.safetensors").stat().st_mtime_ns != first
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_a_family_gives_a_checkpoint_that_loads_and_ignores_padding(family: str, tmp_path: Path) -> None:
-    recipe = Recipe(epochs=2, batch_size=16, learning_rate=1e-3, threads=1, max_length=32)
-    train_from_scratch(family, CLASSES, TOPICS, tmp_path / "out", recipe)
-    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "out")
-    model = CLASSES.auto_class.from_pretrained(tmp_path / "out").eval()
-    assert model.config.model_type == family
-    assert (model.config.num_hidden_layers, model.config.num_attention_heads) == (LAYERS, HEADS)
-    assert (model.config.pad_token_id, tokenizer.model_max_length) == (tokenizer.pad_token_id, POSITIONS)
-    with torch.inference_mode():
-        alone = model(**tokenizer(TEXTS[1], return_tensors="pt")).logits
-        among = model(**tokenizer(TEXTS, padding=True, return_tensors="pt")).logits[1:2]
-        other = model(**tokenizer(TEXTS[2], return_tensors="pt")).logits
-    assert torch.allclose(alone, among, atol=1e-4)
-    assert not torch.allclose(alone, other, atol=1e-3)
-
-
-def test_small_models_learn_a_topic_and_a_language(tmp_path: Path) -> None:
-    recipe = Recipe(epochs=10, batch_size=8, learning_rate=1e-3, threads=1, max_length=32)
-    train_from_scratch("modernbert", CLASSES, TOPICS, tmp_path / "topic", recipe)
-    assert loss_of(tmp_path / "topic", "classification", TOPICS, 32) < 0.1
-    texts = [TextRow(row.text) for row in TOPICS]
-    train_from_scratch("gpt2", task_named("causal-lm"), texts, tmp_path / "language", recipe)
-    assert loss_of(tmp_path / "language", "causal-lm", texts, 32) < 2.5
-
-
 def test_what_is_unknown_lists_what_there_is() -> None:
     with pytest.raises(ValueError, match=f"task 'x' is unknown; there are {', '.join(TASKS)}"):
         task_named("x")
-    with pytest.raises(ValueError, match=f"family 'bart' is unknown; there are {', '.join(FAMILIES)}"):
-        family_named("bart")

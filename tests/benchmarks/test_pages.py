@@ -7,9 +7,8 @@ import pytest
 import torch
 from transformers import AutoModel, BertConfig, MPNetConfig
 
-from axformer.reporting.findings import OPTIMISM, Optimism
-from benchmarks.grids import compress, evidence, forms, rank
-from benchmarks.harness import Content, read_cells
+from benchmarks.grids import compress, evidence, rank
+from benchmarks.harness import read_cells
 from benchmarks.pages import DOCUMENTS, PAGES, page, pictures
 from benchmarks.tables import spread
 
@@ -27,12 +26,6 @@ def test_a_page_is_what_its_cells_give(name: str) -> None:
 def test_pictures_are_what_the_cells_give() -> None:
     for name, text in pictures().items():
         assert (DOCUMENTS / "images" / f"{name}.svg").read_text(encoding="utf-8") == text
-
-
-def test_reports_say_how_far_validation_figures_were_off_in_this_evidence() -> None:
-    same = [cell for cell in evidence.compared(read_cells("evidence")) if cell["arm"] == "paper"]
-    promised, held = evidence.promised_and_held(same)
-    assert Optimism(len(same), round(promised, 3), round(held, 3)) == OPTIMISM
 
 
 def test_cells_that_do_not_tell_the_encoder_are_of_models_whose_encoder_is_known() -> None:
@@ -161,13 +154,3 @@ def test_ways_are_compared_at_the_same_number_of_operations(monkeypatch: pytest.
     (row,) = rows_of(rank.at_the_same_cost(cells))
     assert row == ["sst2", "L1", "2", "-15.00 ± 7.07", "-25.00 ± 7.07", "-30.00", "–"]
     assert "certified within a point in 1 of 3 runs, with 10 or 11 confirming rows" in rank.certificates(cells)
-
-
-def test_forms_are_told_by_the_untouched_model() -> None:
-    def form(name: str, milliseconds: float) -> Content:
-        speed = [{"length": None, "batch": batch, "p50_ms": batch * milliseconds} for batch in (1, 32)]
-        return {"name": name, "made": True, "bytes": 2e6, "speed": speed, "validation": {"accuracy": 0.5}}
-
-    report = {"base_form": form("base", 8.0), "forms": [form("onnx", 2.0), {"name": "zeroed", "made": False}]}
-    (_, row) = rows_of(forms.by_form([{"cell": "sst2-paper", "metric": "accuracy", "report": report}]))
-    assert row == ["sst2-paper", "onnx", "2.0", "2.0", "4.00x", "64.0", "4.00x", "0.5000"]

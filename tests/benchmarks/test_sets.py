@@ -2,18 +2,15 @@
 
 import gzip
 import json
-import random
 from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.harness import Place
-from benchmarks.rows import LabelsRow, QuestionRow, Row, read_rows
+from benchmarks.rows import QuestionRow, Row, read_rows
+from benchmarks.sets.catalog import questions
 from benchmarks.sets.parts import by_group, held_out, sample
-from benchmarks.sets.reading import choice, questions, sentence_spans, sentences
-from benchmarks.sets.tags import kinds_of_words
-from benchmarks.sets.texts import answerability
 
 CONTEXT = "Ada wrote the first program. She was born in 1815 in London. Her father left. He was a poet. Bees hum."
 
@@ -61,25 +58,6 @@ def test_what_is_held_out_is_not_trained_on():
     assert not set(train) & set(validation)
 
 
-@given(st.text(alphabet="Ab. 1!?\n", max_size=40))
-def test_sentences_hold_all_but_the_space_between_them(text):
-    spans = list(sentence_spans(text))
-    assert "".join(text[low:high] for low, high in spans).split() == text.split() or len(spans) > 1
-    assert "".join("".join(text[low:high].split()) for low, high in spans) == "".join(text.split())
-
-
-def test_only_the_right_choice_holds_the_answer():
-    for seed in range(20):
-        (row,) = choice(asked(0), random.Random(seed))
-        assert len(row.choices) == 4
-        assert [place for place, text in enumerate(row.choices) if "London" in text] == [row.label]
-        assert all(text in CONTEXT for text in row.choices)
-
-
-def test_a_context_with_too_few_sentences_gives_no_choice():
-    assert list(choice(asked(0, "London is large. It rains."), random.Random(0))) == []
-
-
 def test_articles_of_questions_are_in_one_part_and_long_contexts_in_none(tmp_path):
     rows = [asked(index) for index in range(48)] + [asked(index, f"London{' is large' * 100}") for index in range(12)]
     write(tmp_path / "SQuAD-v1.1/dev.jsonl.gz", rows, packed=True)
@@ -90,26 +68,6 @@ def test_articles_of_questions_are_in_one_part_and_long_contexts_in_none(tmp_pat
         {int(row.question[6:-1]) % 12 for row in part} for part in (parts.train[:-1], parts.validation, parts.test)
     ]
     assert sum(map(len, titles)) == len(set().union(*titles)) == 12
-    chosen = sentences(tmp_path)
-    assert [len(chosen.train), len(chosen.validation), len(chosen.test)] == [32, 8, 8]
-
-
-def test_labels_of_a_sentence_are_the_chosen_tags_that_occur(tmp_path):
-    tagged = [{"tokens": ["It", "is", "cold"], "tags": ["PRON", "AUX", "ADJ"]}, {"tokens": ["Hi"], "tags": ["INTJ"]}]
-    write(tmp_path / "UD-EWT-upos/train.jsonl.gz", tagged, packed=True)
-    write(tmp_path / "UD-EWT-upos/test.jsonl", tagged)
-    parts = kinds_of_words(tmp_path)
-    assert parts.test == [LabelsRow("It is cold", ["ADJ", "AUX"]), LabelsRow("Hi", [])]
-
-
-def test_no_sentence_with_several_questions_is_in_two_parts(tmp_path):
-    labels = ("entailment", "not_entailment")
-    rows = [{"text": f"q{row}?", "text_pair": f"s{row // 3}", "label": labels[row % 2]} for row in range(120)]
-    write(tmp_path / "QNLI/dev.jsonl", rows)
-    parts = answerability(tmp_path)
-    pairs = [{row.text_pair for row in part} for part in (parts.train, parts.validation, parts.test)]
-    assert [len(one) for one in pairs] == [28, 6, 6]
-    assert len(set().union(*pairs)) == 40
 
 
 def test_a_set_is_written_once_in_three_parts_and_cut_for_a_trial_run(tmp_path):

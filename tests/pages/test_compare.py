@@ -74,15 +74,6 @@ def test_what_one_chooses_by_comes_first_with_differences_and_the_best_marked(me
     assert [text.index(row) for row in rows] == sorted(text.index(row) for row in rows)
 
 
-def test_its_curves_are_the_losses_of_the_model_as_it_stood(member, two):
-    query = "&".join(f"job={one}" for one in two)
-    told = "A margin 1.1: 0.3333 at 0 to 0.2000 at 2. B margin 1.3: 0.3333 at 0 to 0.2000 at 2"
-    assert f">{told}<" in member.get(f"/compare?{query}").text
-    answer = member.get(f"/compare/chart?{query}&width=400").text
-    assert f">{told}<" in answer
-    assert 'width="400"' in answer
-
-
 def test_the_forms_of_all_results_are_on_one_picture(member, stage):
     found = []
     for accuracy in (0.84, 0.86):
@@ -94,11 +85,6 @@ def test_the_forms_of_all_results_are_on_one_picture(member, stage):
         assert told in answer
         assert told in member.get(f"/compare?{query}").text
     assert "B " not in member.get(f"/compare/results?job={found[0]}&job={stage.queued()}").text
-
-
-def test_jobs_that_have_not_been_measured_have_no_curves(member, stage):
-    text = member.get(f"/compare?job={stage.queued()}&job={stage.queued()}").text
-    assert "None of these jobs has been measured yet." in text
 
 
 @pytest.mark.parametrize("count", [0, 1, 7])

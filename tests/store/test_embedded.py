@@ -95,6 +95,6 @@ def test_a_command_gets_servers_of_its_own_and_its_status_is_passed_on() -> None
     code += "e = make_engine(Settings.from_environment()); c = e.connect(); "
     code += "sys.exit(7 if c.scalar(sqlalchemy.text('SELECT count(*) FROM jobs')) == 0 else 1)"
     bare = {"PATH": os.environ["PATH"], "HOME": ""}
-    command = [sys.executable, "-W", "error", "-m", "store.embedded", sys.executable, "-c", code]
+    command = [sys.executable, "-W", "error", "-m", "tests.with_servers", sys.executable, "-c", code]
     finished = subprocess.run(command, env=bare, capture_output=True, text=True, check=False)
     assert (finished.returncode, finished.stderr) == (7, "")

@@ -1,4 +1,4 @@
-"""Two to six jobs side by side, ticked or of a label: their losses, their figures, and the knobs in which they differ."""
+"""Two to six jobs side by side, ticked or of a label: their results, their figures, and the knobs in which they differ."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,19 +15,18 @@ from api.pages.deps import PagesDep, Visitor, VisitorDep
 from api.pages.pictures import PLACE, WidthQuery, fragment, markup
 from api.services import jobs
 from api.views.jobs import job_read
-from axformer.drawing.losses import LossCourse, comparison
 from axformer.errors import InputError
 from axformer.reporting.deploy_table import deployables
 from axformer.reporting.deployable import Deployables
 from axformer.reporting.side_by_side import side_by_side
 from axformer.wire.jobs import JobRead, ReportRead
 from axformer.wire.metrics import LOWER_IS_BETTER, first_metric
-from store.repositories.trace_views import Totals, standing_points, trace_totals
+from store.repositories.trace_views import Totals, trace_totals
 
 router = APIRouter(prefix="/compare")
 
 LEAST, MOST = 2, 6
-"""Number of jobs side by side; more curves could not be told apart."""
+"""Number of jobs side by side; more could not be told apart."""
 LETTERS = "ABCDEF"
 
 
@@ -61,16 +60,9 @@ def show_comparison(visitor: VisitorDep, session: ReadingDep, pages: PagesDep, c
         letters=LETTERS,
         query="&".join(f"job={job.id}" for job in shown),
         results=_results(shown),
-        curves=_curves(session, shown),
         figures=_figures(shown, [trace_totals(session, job.id) for job in shown]),
         knobs=_differing(shown),
     )
-
-
-@router.get("/chart")
-def get_curves(visitor: VisitorDep, session: ReadingDep, chosen: AskedDep, width: WidthQuery = PLACE) -> Response:
-    """The chart of the losses of all jobs."""
-    return fragment(_curves(session, _jobs(session, visitor, chosen), width))
 
 
 @router.get("/results")
@@ -90,14 +82,6 @@ def _results(shown: Sequence[JobRead], width: int = PLACE) -> Markup | None:
 
 def _forms(report: ReportRead | None) -> Deployables | None:
     return None if report is None else deployables(report.model_dump())
-
-
-def _curves(session: Session, shown: Sequence[JobRead], width: int = PLACE) -> Markup | None:
-    courses = [
-        LossCourse(f"{letter} {job.name}", standing_points(session, job.id), trace_totals(session, job.id).trials)
-        for letter, job in zip(LETTERS, shown, strict=False)
-    ]
-    return markup(comparison(courses, width)) if any(course.steps for course in courses) else None
 
 
 def _jobs(session: Session, visitor: Visitor, chosen: AskedJobs) -> list[JobRead]:

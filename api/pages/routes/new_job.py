@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from api.deps import ReadingDep, ResourcesDep, StorageDep
 from api.errors import ApiError
-from api.pages.columns import HEAD_BYTES, TASKS, preview
+from api.pages.columns import HEAD_BYTES, preview
 from api.pages.context import PAGE_HEADERS, Pages
 from api.pages.deps import FormDep, PagesDep, Visitor, VisitorDep, WriterDep, own_script
 from api.pages.formats import figure
@@ -119,8 +119,7 @@ def get_model(upload_id: str, visitor: VisitorDep, storage: StorageDep, resource
         model = look_at_checkpoint(Contents(find, storage, resources.settings), f"upload:{upload_id}")
     except UnreadableError as error:
         return JSONResponse({"words": str(error), "columns": None})
-    columns = TASKS.get(_TITLES.get("several" if model.is_multi_label else model.task or "", ""))
-    return JSONResponse({"words": model.words, "columns": None if columns is None else " ".join(columns)})
+    return JSONResponse({"words": model.words, "columns": None if model.task is None else " ".join(model.task.columns)})
 
 
 @dataclass(frozen=True)
@@ -164,17 +163,6 @@ def post(submit: Submit[Body], body: Body, nonce: str, resources: Resources, vis
         if created.is_new:
             note(session, visitor.caller, "job.create", created.job.id)
         return created.job.id
-
-
-_TITLES = {
-    "several": "Several labels for each text",
-    "sequence classification": "One label for each text",
-    "token classification": "A tag for each word",
-    "question answering": "Questions about a context",
-    "multiple choice": "Multiple choice",
-    "masked language modelling": "Text alone",
-    "language modelling": "Text alone",
-}
 
 
 def _usual_values() -> dict[str, dict[str, str]]:

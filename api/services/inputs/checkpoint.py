@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from api.services.inputs.contents import Contents, ReferencedFile, UnreadableError
+from api.services.inputs.tasks import CHOICES, LABELS, OF_HEADS, ONE_LABEL, QUESTIONS, TAGS, TASKS, SeenTask
 from axformer.intake.foreign import adapter_beside
 from axformer.intake.label_names import label_names
 from axformer.intake.limits import CONFIG_BYTES
@@ -27,18 +28,7 @@ LOOK_BYTES = 512 << 20
 """Most bytes of an archive that are unpacked for a look, all but its config into nothing: a second or two."""
 MOST_FILES = 1000
 """Most members of an archive, or names in a directory, that are looked at; as many as a worker takes."""
-_TASKS = {
-    "ForSequenceClassification": "sequence classification",
-    "ForTokenClassification": "token classification",
-    "ForQuestionAnswering": "question answering",
-    "ForMultipleChoice": "multiple choice",
-    "ForMaskedLM": "masked language modelling",
-    "ForCausalLM": "language modelling",
-    "LMHeadModel": "language modelling",
-}
-"""Tasks by the end of the name of the model's class."""
 _LAYERS = ("num_hidden_layers", "n_layers", "n_layer")
-_RIGHT_OR_WRONG = ("multiple choice", "question answering")
 _SHOWN_CLASSES = 6
 
 
@@ -46,15 +36,19 @@ _SHOWN_CLASSES = 6
 class CheckpointModel:
     """A checkpoint as its config describes it."""
 
-    task: str | None
-    """In words; None if its class is not known."""
+    task: SeenTask | None
+    """None if its class is not known."""
     classes: tuple[str, ...] | None
     """The names of its classes; None where there are none."""
     family: str
     layers: int | None
-    is_multi_label: bool
     is_regression: bool = False
     """Whether its outputs are numbers, as far as its config tells."""
+
+    @property
+    def is_multi_label(self) -> bool:
+        """Whether it gives each text any number of labels."""
+        return self.task is LABELS
 
     @property
     def has_one_output(self) -> bool:
@@ -64,31 +58,20 @@ class CheckpointModel:
     @property
     def is_share_right(self) -> bool:
         """Whether its first metric is a share of right answers, as far as its config tells."""
-        has_classes = self.is_multi_label or not (self.is_regression or self.has_one_output)
-        return self.task in _RIGHT_OR_WRONG or (self.task == "sequence classification" and has_classes)
+        is_number = self.is_regression or self.has_one_output
+        return self.task in (CHOICES, QUESTIONS, LABELS) or (self.task is ONE_LABEL and not is_number)
 
     @property
     def words(self) -> str:
         """The model in one line."""
-        parts = [f"{self.family} for {self.task}" if self.task else self.family]
+        parts = [f"{self.family} for {self.task.name}" if self.task else self.family]
         if self.layers is not None:
             parts.append(f"{self.layers} layers")
-        if self.classes is not None and self.task in ("sequence classification", "token classification"):
+        if self.classes is not None and self.task in (ONE_LABEL, LABELS, TAGS):
             names = ", ".join(self.classes[:_SHOWN_CLASSES])
             rest = f" and {len(self.classes) - _SHOWN_CLASSES} more" if len(self.classes) > _SHOWN_CLASSES else ""
             parts.append(f"{len(self.classes)} {'class' if len(self.classes) == 1 else 'classes'} ({names}{rest})")
         return ", ".join(parts)
-
-
-_TASKS_OF_HEADS = {
-    "classification": "sequence classification",
-    "multi_label_classification": "sequence classification",
-    "regression": "sequence classification",
-    "token_classification": "token classification",
-    "question_answering": "question answering",
-    "multiple_choice": "multiple choice",
-}
-"""The same tasks by the names that new heads have."""
 
 
 def look_at_checkpoint(contents: Contents, uri: str, head: NewHead | None = None) -> CheckpointModel:
@@ -184,14 +167,14 @@ def _described(content: bytes, head: NewHead | None) -> CheckpointModel:
     layers = next((raw[key] for key in _LAYERS if isinstance(raw.get(key), int)), None)
     if head is not None:
         classes = head.labels or (("a number",) if head.task == "regression" else None)
-        several = head.task == "multi_label_classification"
-        return CheckpointModel(_TASKS_OF_HEADS[head.task], classes, named or "a base model", layers, several)
+        return CheckpointModel(OF_HEADS.get(head.task, ONE_LABEL), classes, named or "a base model", layers)
     if named is None:
         raise UnreadableError(f"{CONFIG} names no architectures, so the task is unknown; save the checkpoint again")
-    end = next((end for end in _TASKS if named.endswith(end)), None)
-    problem, family = raw.get("problem_type"), named.removesuffix(end or "")
-    several, numbers = problem == "multi_label_classification", problem == "regression"
-    return CheckpointModel(_TASKS.get(end or ""), names, family, layers, several, numbers)
+    task, problem = next((task for task in TASKS if named.endswith(task.end)), None), raw.get("problem_type")
+    family = named if task is None else named.removesuffix(task.end)
+    if task is ONE_LABEL and problem == "multi_label_classification":
+        task = LABELS
+    return CheckpointModel(task, names, family, layers, problem == "regression")
 
 
 def _object(content: bytes) -> Mapping[str, Any]:

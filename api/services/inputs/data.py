@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from api.services.inputs.checkpoint import CheckpointModel
 from api.services.inputs.contents import Contents, UnreadableError
+from api.services.inputs.tasks import LABELS, ONE_LABEL, SeenTask
 from axformer.data.columns import Columns
 from axformer.data.formats import ARROW_ENDINGS, ending_of, why_not_data
 from axformer.data.labels import ClassNames, LabelColumn
@@ -20,15 +21,6 @@ from store.storage.archives import is_archive
 LOOK_BYTES = 16 << 20
 """Most bytes of a data file, unpacked, that are read for a look; parsed they take some ten times as much memory."""
 _SHOWN = 6
-_NEEDED: Mapping[str, tuple[str, ...]] = {
-    "sequence classification": ("text", "label"),
-    "token classification": ("tokens", "tags"),
-    "question answering": ("question", "context", "answers"),
-    "multiple choice": ("text", "choices", "label"),
-    "masked language modelling": ("text",),
-    "language modelling": ("text",),
-}
-"""The columns of each task."""
 _ANSWERS = ("label", "tags", "answers")
 
 
@@ -72,18 +64,18 @@ def _described(rows: Rows, model: CheckpointModel | None, *, has_labels: bool) -
     known = f"{len(rows):,} rows, columns {', '.join(list(rows.table)[:_SHOWN])}"
     if model is None or model.task is None:
         return f"{known}."
-    for name in _needed(rows, model):
+    for name in _needed(rows, model, model.task):
         if has_labels or name not in (*_ANSWERS, "labels"):
             rows.require(name)
     counted = _labels(rows, model) if has_labels else None
     return f"{known}; {counted}." if counted else f"{known}."
 
 
-def _needed(rows: Rows, model: CheckpointModel) -> tuple[str, ...]:
+def _needed(rows: Rows, model: CheckpointModel, task: SeenTask) -> tuple[str, ...]:
     """The columns that a worker would need of these rows."""
     has_lists = model.is_multi_label or (model.is_regression and not model.has_one_output)
-    if model.task != "sequence classification" or not has_lists:
-        return _NEEDED[model.task or ""]
+    if task not in (ONE_LABEL, LABELS) or not has_lists:
+        return tuple(column for column in task.columns if column != "text_pair")
     if model.is_multi_label and not rows.is_named("labels") and set(model.classes or ("",)) <= set(rows.table):
         return ("text",)  # a column for each class
     is_list = rows.has("labels") or (model.is_multi_label and not model.has_one_output)
@@ -92,7 +84,7 @@ def _needed(rows: Rows, model: CheckpointModel) -> tuple[str, ...]:
 
 def _labels(rows: Rows, model: CheckpointModel) -> str | None:
     """How often each class occurs, read as the worker reads it; None where rows have no single class."""
-    if model.task != "sequence classification" or model.is_multi_label or model.is_regression or model.has_one_output:
+    if model.task is not ONE_LABEL or model.is_regression or model.has_one_output:
         return None
     classes = ClassNames(model.classes or ("LABEL_0", "LABEL_1"))
     read = LabelColumn(rows.labels("label"), rows, range(1, len(rows) + 1)).read(classes)

@@ -23,13 +23,13 @@ from axformer.cli.main import app
 from axformer.data.columns import DataSource
 from axformer.errors import AxFormerError, DataError
 from axformer.opening import check_fits
-from axformer.reporting.schema import analysis_schema_text
 from axformer.run import PruningRun
 from axformer.surroundings import Surroundings
 from axformer.wire.analysis import Analysis, Kept
 from axformer.wire.steps import Step, StepName
 from tests.axformer.analysis.commands import config_of, parsed
 from tests.family_cases import CONFIG, Case, all_cases, checkpoint_of, data_of
+from tests.schemas import analysis_schema_text
 from tests.tiny_models import (
     answered_rows,
     answering_model,
@@ -158,7 +158,7 @@ SCHEMA = Path(__file__).parents[3] / "docs" / "analysis.schema.json"
 
 def test_an_analysis_fits_the_published_schema() -> None:
     assert SCHEMA.read_text(encoding="utf-8") == analysis_schema_text(), (
-        "write it again: python -m axformer.reporting.schema analysis > docs/analysis.schema.json"
+        "write it again: python -m tests.schemas analysis > docs/analysis.schema.json"
     )
     validator = Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))
     analysis = carry_out(inputs_of(Case("bert", "classification")), WantedReports())

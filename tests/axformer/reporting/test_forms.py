@@ -29,9 +29,9 @@ from axformer.plan.trial import Trial
 from axformer.reporting.card import write_card
 from axformer.reporting.card_forms import loading_of
 from axformer.reporting.measure import make_report, measure_both
-from axformer.reporting.schema import schema_text
 from axformer.wire.report import Report
 from tests.forked import forked_interpreter
+from tests.schemas import schema_text
 from tests.tiny_models import tiny_rows, write_rows
 
 pytestmark = pytest.mark.slow
@@ -168,7 +168,7 @@ def test_the_code_for_each_form_runs_as_the_card_has_it(
 
 def test_a_published_report_fits_the_published_schema(every_form: Path) -> None:
     assert SCHEMA.read_text(encoding="utf-8") == schema_text(), (
-        "write it again: python -m axformer.reporting.schema > docs/report.schema.json"
+        "write it again: python -m tests.schemas > docs/report.schema.json"
     )
     validator = Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))
     Draft202012Validator.check_schema(validator.schema)

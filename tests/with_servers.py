@@ -1,4 +1,4 @@
-"""Run a command with its own PostgreSQL and Valkey: ``python -m store.embedded COMMAND [ARGUMENT ...]``.
+"""Run a command with its own PostgreSQL and Valkey: ``python -m tests.with_servers COMMAND [ARGUMENT ...]``.
 
 The command finds them in DATABASE_URL and BROKER_URL, with the schema in place. Both are removed with their data when it
 ends; its exit status becomes this program's.
@@ -29,10 +29,10 @@ def run(command: list[str]) -> int:
         ):
             migrate(Settings(database_url=SecretStr(database.url)))
             environment = dict(os.environ) | {"DATABASE_URL": database.url, "BROKER_URL": broker.url}
-            return subprocess.run(command, env=environment, check=False).returncode  # noqa: S603
+            return subprocess.run(command, env=environment, check=False).returncode
 
 
 if __name__ == "__main__":
     if len(sys.argv) < 2:
-        sys.exit("usage: python -m store.embedded COMMAND [ARGUMENT ...]")
+        sys.exit("usage: python -m tests.with_servers COMMAND [ARGUMENT ...]")
     sys.exit(run(sys.argv[1:]))

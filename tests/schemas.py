@@ -1,7 +1,7 @@
 """The JSON schemas of ``report.json`` and ``analysis.json``, for programs that read them.
 
-python -m axformer.reporting.schema > docs/report.schema.json
-python -m axformer.reporting.schema analysis > docs/analysis.schema.json
+python -m tests.schemas > docs/report.schema.json
+python -m tests.schemas analysis > docs/analysis.schema.json
 """
 
 import json
