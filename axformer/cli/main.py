@@ -20,6 +20,7 @@ _HERE = {
     "apply": "Apply a plan to a checkpoint without another pass, and write the forms of the result.",
     "analyze": "Say where a model is redundant: layers, heads, dimensions. The model stays as it is.",
     "features": "Keep the lowest layers and the fewest dimensions that a linear classifier needs.",
+    "diff": "Compare two plans of one model, layer by layer.",
     "bench": "Compare all forms of a result: speed, loading, memory and answers.",
     "disagree": "Write the rows on which two models answer differently: only these need labels.",
     "label": "Label the changed answers of a result, until its certificate stands or is out of reach.",
@@ -28,6 +29,7 @@ _HERE = {
     "knobs": "List the knobs, or explain one.",
     "orders": "Prune a model once in each order of its top, middle and bottom layers, and compare the results.",
     "families": "List the supported model families, and the tasks of each.",
+    "plot": "Write the pictures of a pass as SVG.",
 }
 """The commands that work on this machine, in the order in which they are shown, with the beginnings of their help."""
 _SERVICE = {
@@ -62,6 +64,7 @@ _EXAMPLES: dict[str, tuple[str, ...]] = {
     "apply": ("axformer apply pruned/plan.json my-model --data dev.jsonl --output again --forms compact,onnx",),
     "analyze": ("axformer analyze my-model --data dev.jsonl --train train.jsonl --output analysis",),
     "features": ("axformer features my-model --data dev.jsonl --train train.jsonl --output features --onnx",),
+    "diff": ("axformer diff pruned fast",),
     "bench": ("axformer bench fast --checkpoint my-model --data dev.jsonl",),
     "disagree": ("axformer disagree my-model fast --data unlabelled.jsonl --output needed.jsonl",),
     "label": ("axformer label fast",),
@@ -74,6 +77,7 @@ _EXAMPLES: dict[str, tuple[str, ...]] = {
     "knobs": ("axformer knobs", "axformer knobs target_speedup"),
     "orders": ("axformer orders my-model --data dev.jsonl --preset paper --output orders",),
     "families": ("axformer families",),
+    "plot": ("axformer plot pruned --output pictures",),
     "login": ("axformer login http://127.0.0.1:8000",),
     "upload": ("axformer upload my-model",),
     "submit": (
@@ -115,14 +119,10 @@ class _Listed(LazyGroup):
         for name, summary in commands.items()
     }
     of_a_checkpoint = "int8", "slim"
-    gone: ClassVar[Mapping[str, str]] = {
-        **dict.fromkeys(
-            ("grid", "group", "groups"),
-            "queue each run by axformer submit --label sweep=NAME, and see them by axformer compare --label sweep=NAME",
-        ),
-        "diff": "compare the texts of both plan.json by any program, or both results by axformer compare",
-        "plot": "the result holds plan.svg and path.svg, and report.html the losses, trial by trial",
-    }
+    gone: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("grid", "group", "groups"),
+        "queue each run by axformer submit --label sweep=NAME, and see them by axformer compare --label sweep=NAME",
+    )
 
 
 class _Commands(typer.Typer):

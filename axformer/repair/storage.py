@@ -1,14 +1,17 @@
-"""A refit as a file next to its plan, so that the plan can be applied again without the calibration data."""
+"""A refit as a file next to its plan, so that the plan can be applied again without the calibration data; and what differs
+between two of them."""
 
 import json
 from pathlib import Path
 
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
 from axformer.errors import PlanError
 from axformer.plan.blocks import Block
+from axformer.plan.diff import PlanDifference
 from axformer.repair.refit import BlockFit, Refit
 
 REPAIR_NAME = "repair.safetensors"
@@ -56,3 +59,32 @@ def read_refit(directory: Path) -> Refit:
         }
     except (OSError, SafetensorError, KeyError, ValueError, TypeError) as error:
         raise PlanError(f"the fitted weights of this plan, '{file}', cannot be read: {error}") from None
+
+
+def differences_of_fits(first: Refit, second: Refit) -> list[PlanDifference]:
+    """All differences, bottom block first; empty if the weights are equal bit for bit."""
+    blocks = sorted({*first, *second})
+    return [
+        PlanDifference(block.layer, f"{block.kind.value} weights", *map(_description_of, pair))
+        for block, pair in ((block, (first.get(block), second.get(block))) for block in blocks)
+        if not _are_same(*pair)
+    ]
+
+
+def _are_same(one: BlockFit | None, other: BlockFit | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return _are_equal(one.weight, other.weight) and _are_equal(one.bias, other.bias)
+
+
+def _are_equal(one: Tensor | None, other: Tensor | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return one.shape == other.shape and torch.equal(one, other)
+
+
+def _description_of(fit: BlockFit | None) -> str:
+    if fit is None:
+        return "the checkpoint's"
+    how = "bias only" if fit.ridge is None else f"ridge {fit.ridge:g}"
+    return f"fitted, {how}, {fit.tokens:,} tokens"

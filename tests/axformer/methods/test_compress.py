@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import AutoModelForSequenceClassification
+from typer.testing import CliRunner
 
 import axformer
 from axformer.apply import apply_plan
+from axformer.cli.main import app
 from axformer.config import CompressConfig, make_config
 from axformer.config.goals import config_for, parse_goal
 from axformer.data.columns import DataSource
@@ -28,13 +31,14 @@ from axformer.methods.compress.method import allocate
 from axformer.methods.compress.table import Level, curve
 from axformer.methods.progress import meter_of
 from axformer.model.number_format import cast
-from axformer.plan.blocks import blocks_of_layer
+from axformer.plan.blocks import Block, blocks_of_layer
 from axformer.plan.elements import Dimensions, encoder_share
 from axformer.plan.levels import MULTIPLE, measured_sizes, sizes_of
 from axformer.plan.path import Stop
-from axformer.plan.plan import Plan, PlanFile, PlanSource, read_plan_file
+from axformer.plan.plan import Plan, PlanFile, PlanSource, read_plan_file, said_repaired
 from axformer.plan.trial import Trial
-from axformer.repair.storage import REPAIR_NAME, read_refit
+from axformer.repair.refit import refit_plan
+from axformer.repair.storage import REPAIR_NAME, read_refit, write_refit
 from axformer.run import PruningRun
 from axformer.scores.measured import measure
 from axformer.surroundings import Surroundings
@@ -270,6 +274,38 @@ def test_another_budget_is_fitted_on_what_the_run_was_calibrated_on(
     with pytest.raises(ConfigError, match="--calibrate: no weights are fitted anew for this plan"):
         apply(made, checkpoint, source, tmp_path / "none", fits=read_refit(tmp_path / "out"))
     assert not (tmp_path / "none").exists()
+
+
+def test_diff_knows_fitted_weights(tmp_path: Path) -> None:
+    case = Case("bert", "classification")
+    checkpoint = checkpoint_of(case)
+    layers = [layer.model_copy(update={"heads": layer.heads[:2]}) for layer in Plan.full(checkpoint.dimensions).layers]
+    fits = dict(
+        refit_plan(checkpoint.model, checkpoint.architecture, data_of(case).samples, Plan(layers=tuple(layers)))
+    )
+    source = PlanSource(model_type="bert", sha256=checkpoint.sha256)
+    fitted = said_repaired(PlanFile(source=source, config={}, layers=tuple(layers)), is_fitted=True)
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "plan.json").write_text(fitted.model_dump_json())
+        write_refit(fits, tmp_path / name)
+    invoke = partial(CliRunner().invoke, app)
+    same = invoke(["diff", str(tmp_path / "one"), str(tmp_path / "other")])
+    assert (same.exit_code, same.output) == (0, "The plans leave the same model.\n")
+    fit = fits[Block.at(1)]
+    assert fit.bias is not None
+    write_refit({**fits, Block.at(1): replace(fit, bias=fit.bias + 1)}, tmp_path / "other")
+    (found,) = json.loads(invoke(["diff", "--json", str(tmp_path / "one"), str(tmp_path / "other")]).output)
+    assert (found["layer"], found["part"]) == (0, "ffn weights")
+    plain = tmp_path / "plain.json"
+    plain.write_text(said_repaired(fitted, is_fitted=False).model_dump_json())
+    shown = invoke(["diff", "--json", str(plain), str(tmp_path / "one" / "plan.json")])
+    assert shown.exit_code == 1
+    assert [each["first"] for each in json.loads(shown.output)] == ["the checkpoint's"] * len(fits)
+    (tmp_path / "other" / REPAIR_NAME).unlink()
+    refused = invoke(["diff", str(tmp_path / "one"), str(tmp_path / "other")])
+    assert refused.exit_code == 2
+    assert "give the directory of the whole result" in " ".join(refused.stderr.split())
 
 
 @pytest.mark.slow

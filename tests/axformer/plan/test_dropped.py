@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 
 from axformer.errors import PlanError
+from axformer.plan.diff import PlanDifference, differences
 from axformer.plan.elements import Dimensions, Element, ElementKind, attention, head, layer, layer_drop, neurons, parse
 from axformer.plan.plan import LayerPlan, Plan, PlanFile, PlanSource, missing_from, parse_plan_file, said_repaired
 from tests.plans import plans
@@ -78,3 +79,7 @@ def test_dropping_all_layers_is_refused() -> None:
 def test_it_is_missing_as_a_whole() -> None:
     plan = FULL.dropping((1,)).apply(attention(2), top_k=None)
     assert missing_from(plan, DIMENSIONS) == [layer_drop(1), attention(2)]
+
+
+def test_a_difference_names_the_layer_once() -> None:
+    assert differences(FULL.dropping((1,)), FULL) == [PlanDifference(1, "layer", "dropped", "kept")]
