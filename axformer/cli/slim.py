@@ -1,5 +1,6 @@
 """``axformer slim``: a model as it is in ONNX int8, then smaller ones in it; ``axformer CHECKPOINT DATA`` is short for it."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,7 @@ from axformer.cli.deploying import show_path
 from axformer.cli.failing import failing
 from axformer.cli.int8 import show_as_it_is
 from axformer.cli.libraries import ready
-from axformer.cli.options import CheckpointArgument, ColumnsOption, RunOptions, beside, columns_of
+from axformer.cli.options import CheckpointArgument, ColumnsOption, ReportJsonOption, RunOptions, beside, columns_of
 from axformer.cli.prune import answer, carry_out
 from axformer.config.goals import GoalName
 from axformer.data.columns import ANSWERS, DataSource
@@ -40,6 +41,7 @@ def slim(
             "--accept-poor-model", help="Go on even if the untouched model is worse than guessing on the data."
         ),
     ] = False,
+    as_json: ReportJsonOption = False,
 ) -> None:
     """Write a model as it is in ONNX int8, then the smallest of four smaller ones that the rows can vouch for."""
     with failing():
@@ -49,7 +51,7 @@ def slim(
         from axformer.int8 import make_int8
         from axformer.scores.task_tests import takes_unlabelled
 
-        console, source = Console(highlight=False, markup=False), DataSource(data, columns_of(columns))
+        console, source = Console(highlight=False, markup=False, stderr=as_json), DataSource(data, columns_of(columns))
         with console.status("Exporting, checking and timing the model as it is"):
             made = make_int8(checkpoint, place / "as-it-is", source)
         show_as_it_is(console, made, place / "as-it-is")
@@ -67,5 +69,8 @@ def slim(
         )
         settled = asked.run().settled()
         report = carry_out(console, settled, place / "smaller", "cpu", before=made.written)
+    if as_json:
+        print(json.dumps(report, indent=1))  # noqa: T201 - this is what was asked for
+        return
     show_path(console, report)
     answer(console, report, place / "smaller")
