@@ -1,5 +1,6 @@
 """The work on a claimed job: open its process, or take up the waiting one; search, export or analyze; publish the result."""
 
+import json
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
@@ -14,6 +15,7 @@ from axformer.wire.run import SettledRun
 from store.errors import PauseRequestedError
 from store.repositories import leases
 from store.states import JobState
+from store.summaries import summary_of
 from store.tables.files import Artifact
 from store.tables.jobs import Job
 from worker.base.context import WorkerContext
@@ -169,17 +171,40 @@ def _publish(work: ClaimedJob, shape: type[Report | Analysis]) -> None:
     work.ledger.write(leases.set_state, JobState.PACKAGING)
     published = work.conversation().published()
     work.opened.sandbox.end_process()
-    report = _checked(published, shape)
+    report = _checked(published, shape, len(work.opened.trials))
     work.ledger.write(leases.finish_succeeded, report, _store(work))
     remove_tree(work.opened.sandbox.state)
 
 
-def _checked(published: Published, shape: type[Report | Analysis]) -> dict[str, object]:
-    """Check that the report is valid and can be stored."""
+_SUMMARY_BYTES = 2**20
+"""Most bytes of what lists and boards load of each job."""
+
+
+def _checked(published: Published, shape: type[Report | Analysis], trials: int) -> dict[str, Any]:
+    """Check that the report is valid, no longer than its job explains, and can be stored.
+
+    Args:
+        trials: the job's trials; the path has no more models.
+    """
     try:
-        return storable_json(shape.model_validate(published.report))
-    except (ValidationError, ValueError) as error:
-        raise ProcessMisbehavedError(f"its report is not valid: {type(error).__name__}") from None
+        report = storable_json(shape.model_validate(published.report))
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        place = ".".join(str(part)[:40] for part in first["loc"][:_DEEPEST])
+        raise ProcessMisbehavedError(f"its report is not valid: {first['type']} at '{place}'") from None
+    except ValueError as error:
+        raise ProcessMisbehavedError(f"its report is not valid: {error}") from None
+    if len(report.get("path", ())) > max(trials, 1):
+        raise ProcessMisbehavedError(
+            f"its report is not valid: {len(report['path'])} models in 'path' of {trials} trials"
+        )
+    if len(json.dumps(summary_of(report))) > _SUMMARY_BYTES:
+        raise ProcessMisbehavedError(f"its report is not valid: its summary has more than {_SUMMARY_BYTES:,} bytes")
+    return report
+
+
+_DEEPEST = 6
+"""Most parts of a place in a report that a message names; its words may be of the process's own making."""
 
 
 def _store(work: ClaimedJob) -> list[Artifact]:
