@@ -19,7 +19,7 @@ from store.summaries import summary_of
 from store.tables.files import Artifact
 from store.tables.jobs import Job
 from worker.base.context import WorkerContext
-from worker.base.packing import ARCHIVE_NAME, store_files
+from worker.base.packing import ARCHIVE_NAME, store_files, store_provenance
 from worker.base.trees import remove_tree
 from worker.job.conversation import Conversation
 from worker.job.failure import with_original_uris
@@ -215,4 +215,6 @@ def _store(work: ClaimedJob) -> list[Artifact]:
         except DeliveryError as error:
             raise ProcessMisbehavedError(f"its result is refused: {error}") from None
         archive = sandbox.directory / ARCHIVE_NAME
-        return store_files(result, archive, work.job.id, context.storage, work.lease.check)
+        stored = store_files(result, archive, work.job.id, context.storage, work.lease.check)
+    made_from = work.opened.inputs.digests
+    return [*stored, store_provenance(stored, work.job, made_from, context.name, context.settings, context.storage)]
