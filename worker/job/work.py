@@ -1,14 +1,18 @@
 """The work on a claimed job: open its process, or take up the waiting one; search, export or analyze; publish the result."""
 
 import json
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from pydantic import ValidationError
 
+from axformer.forms.kinds import COMPACT
+from axformer.scores.certificate import certify_sheet
 from axformer.wire.analysis import Analysis
+from axformer.wire.answer_sheet import SHEET, AnswerSheet
 from axformer.wire.kinds import JobKind
 from axformer.wire.report import Report
 from axformer.wire.run import SettledRun
@@ -172,6 +176,7 @@ def _publish(work: ClaimedJob, shape: type[Report | Analysis]) -> None:
     published = work.conversation().published()
     work.opened.sandbox.end_process()
     report = _checked(published, shape, len(work.opened.trials))
+    _check_certificate(work, report)
     work.ledger.write(leases.finish_succeeded, report, _store(work))
     remove_tree(work.opened.sandbox.state)
 
@@ -203,6 +208,31 @@ def _checked(published: Published, shape: type[Report | Analysis], trials: int) 
     return report
 
 
+def _check_certificate(work: ClaimedJob, report: Mapping[str, Any]) -> None:
+    """Compute the certificate of a pass again from the answers that lie beside the report, where there are any.
+
+    Raises:
+        ProcessMisbehavedError: they are no answers, or give another certificate.
+    """
+    told, place = report.get("certificate"), work.opened.sandbox.made / RESULT / SHEET
+    if told is None or work.job.kind is not JobKind.PASS or not os.path.lexists(place):
+        return
+    with ExitStack() as opened:
+        try:
+            content = delivered(place.parent, opened, work.context.settings.result_max_bytes)[SHEET].read(
+                _SHEET_BYTES + 1
+            )
+            sheet = AnswerSheet.model_validate_json(content[: _SHEET_BYTES + 1])
+        except (DeliveryError, ValidationError) as error:
+            raise ProcessMisbehavedError(f"its answers are not valid: {type(error).__name__}") from None
+    found = certify_sheet(sheet, COMPACT, {}, told["points"]).model_dump(mode="json")
+    differing = [name for name in _CERTIFIED if found[name] != told[name]]
+    if differing:
+        raise ProcessMisbehavedError(f"its answers give another certificate: {', '.join(differing)}")
+
+
+_CERTIFIED = ("points", "rows", "unlabelled", "metric", "test", "tested", "passed", "kept")
+_SHEET_BYTES = 2**28
 _DEEPEST = 6
 """Most parts of a place in a report that a message names; its words may be of the process's own making."""
 

@@ -16,6 +16,8 @@ from axformer.errors import AxFormerError
 from axformer.methods.axformer.progress import PassMeter
 from axformer.plan.elements import Dimensions
 from axformer.plan.trial import BlockLevels, ModelFigures, Phase, Verdict
+from axformer.scores.certificate import certify_sheet
+from axformer.wire.answer_sheet import SHEET, AnswerSheet
 from axformer.wire.report import Report
 from axformer.wire.steps import Step, StepName
 from store.repositories import leases
@@ -99,7 +101,7 @@ def figures(name: str) -> ModelFigures:
     return ModelFigures(metrics={name: 1.0}, parameters=1, encoder_parameters=1, operations=1, encoder_operations=1)
 
 
-def leaves(*names: str, report: object = None) -> Act:
+def leaves(*names: str, report: object = None, answers: str = "x") -> Act:
     """Ends a pass, and leaves files and a report of its own making."""
 
     def act(voice: Voice) -> None:
@@ -109,7 +111,7 @@ def leaves(*names: str, report: object = None) -> Act:
         voice.say(Trained())
         voice.result.mkdir()
         for name in names:
-            (voice.result / name).write_text("x")
+            (voice.result / name).write_text(answers if name == SHEET else "x")
         voice.lines.send(json.dumps({"type": "published", "report": report}).encode())
         voice.hear(TrialMade)
 
@@ -228,6 +230,34 @@ def test_a_report_that_is_too_long_is_not_stored(
     assert job.error is not None
     assert (job.state, job.error["code"], job.report, job.summary) == (JobState.FAILED, UNSAFE_INPUT, None, None)
     assert told in capfd.readouterr().out.replace("\\'", "'")
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({}, None),
+        ({"passed": 1}, "its answers give another certificate: passed"),
+        ({"kept": 2, "rows": 9000}, "its answers give another certificate: rows, kept"),
+        (None, "its answers are not valid"),
+    ],
+)
+def test_a_certificate_is_computed_again_and_not_believed(
+    run: Run, changes: dict[str, Any] | None, told: str | None, capfd: pytest.CaptureFixture[str]
+) -> None:
+    row = {"id": "a", "place": 0, "inputs": {"text": "a"}, "before": 0}
+    model = {"seq": 0, "form": "compact", "times": 2.0, "answers": {0: 1}}
+    plain = {"task": "classification", "metric": "accuracy", "test": "exact", "classes": ["no", "yes"], "points": 1.0}
+    sheet = AnswerSheet.model_validate(plain | {"rows": 50, "unlabelled": 50, "changed": [row], "models": [model]})
+    certificate = certify_sheet(sheet, "compact", {}).model_dump(mode="json") | (changes or {})
+    form = Form(Report)
+    report = {**form.minimal(form.whole), "certificate": certificate}
+    answers = "{}" if changes is None else sheet.model_dump_json()
+    job = run(leaves("plan.json", SHEET, report=report, answers=answers))
+    if told is None:
+        assert (job.state, job.error) == (JobState.SUCCEEDED, None)
+    else:
+        assert (job.error or {}).get("code") == UNSAFE_INPUT
+        assert told in capfd.readouterr().out
 
 
 def test_lists_load_no_classes_of_a_comparison_but_the_first() -> None:
