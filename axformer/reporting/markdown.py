@@ -14,11 +14,13 @@ _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202
 _CODE = re.compile(r"(?<!`)`[\w.,=+%() /-]+`(?!`)")
 """Code as our own passages write it. Without its marks it would be harmless text."""
 _MARKS = re.compile(
-    r"[\\`*|~$]|<(?=[a-z/!?])|(?<![^\W_])_|_(?![^\W_])|\](?=[(:\[])|\[(?=\^)|&(?=[#\w]+;)|(?<=:)/(?=/)|(?<=www)\.|^[#+=>-](?=[\s#+=>-]|$)"
-    r"|(?<=^\d)[.)]",
+    r"[\\`*|~$]|<(?=[a-z/!?])|(?<![^\W_])_|_(?![^\W_])|\](?=[(:\[])|\[(?=\^)|&(?=[#\w]+;)|(?<=:)/(?=/)|(?<=www)\."
+    r"|^[#+=>-](?=[\s#+=>-]|$)",
     re.IGNORECASE,
 )
 """What has a meaning in Markdown where it stands, beginnings of bare addresses included."""
+_NUMBER = re.compile(r"^(\d{1,9})(?=[.)](\s|$))")
+"""What begins a numbered list."""
 
 
 class Markdown(str):
@@ -54,7 +56,7 @@ def in_markdown(value: Any) -> Markdown:
 
 
 def _escaped(text: str) -> str:
-    return _MARKS.sub(r"\\\g<0>", text)
+    return _NUMBER.sub(r"\1\\", _MARKS.sub(r"\\\g<0>", text))
 
 
 def strong(value: Any) -> Markdown:

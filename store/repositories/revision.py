@@ -25,7 +25,7 @@ def database_identity(session: Session) -> str:
     return str(session.execute(query).scalar_one())
 
 
-class Mark(NamedTuple):
+class DatabaseMark(NamedTuple):
     """How far a database has come. Both numbers only grow, and a restore takes them back."""
 
     counted: int
@@ -34,11 +34,11 @@ class Mark(NamedTuple):
     """The next transaction of the server, which a copy of its files and a replica that lags take back."""
 
 
-def database_mark(session: Session) -> Mark:
+def database_mark(session: Session) -> DatabaseMark:
     """How far this database has come."""
     query = text(
         "SELECT (SELECT coalesce(sum(last_value), 0) FROM pg_sequences WHERE schemaname = current_schema()),"
         " pg_snapshot_xmax(pg_current_snapshot())::text::bigint"
     )
     counted, transactions = session.execute(query).one()
-    return Mark(int(counted), int(transactions))
+    return DatabaseMark(int(counted), int(transactions))
