@@ -34,10 +34,10 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --build-constraint constraints.txt --editable . --group dev
 	@touch $@
 
-.PHONY: help install demo gpu serve test test-all torture bench families check lint types imports migrations containers docs clean
+.PHONY: help install demo gpu serve test test-all torture restore-drill bench families check lint types imports migrations containers docs clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: $(INSTALLED) ## Make the virtual environment .venv with every pinned package
 
@@ -63,6 +63,9 @@ torture: $(INSTALLED) ## Simulate and break the service many times, put load on 
 	$(BIN)/python -m tests.contract --calls $(CALLS)
 	$(BIN)/python -m benchmarks.load --processes 2
 	$(BIN)/python -m benchmarks.load.overhead
+
+restore-drill: $(INSTALLED) ## Dump a database, lose it and restore it, and see that nothing is gone
+	$(BIN)/python -m tests.restore_drill
 
 bench: $(INSTALLED) ## Measure the cells that are missing and write their pages (GRID=speed, MINUTES=60, BENCH="--only 'rte-*' --again")
 	@test -d $(SHARED)/data || { echo "there are no public data sets in $(SHARED)/data; name the directory that holds data/:" \

@@ -12,6 +12,7 @@ from api.services.standings import Standings
 from api.wakeup import Wakeup
 from store.session import Sessions, make_engine, make_reading_sessions, make_sessions
 from store.settings import Settings
+from store.signing import ResultKey, result_key
 from store.storage.storage import Storage, open_storage
 
 
@@ -28,6 +29,7 @@ class Resources:
     registry: CollectorRegistry
     refused_keys: Counter
     """Counts invalid keys by reason."""
+    result_key: ResultKey
     rate_limits: RateLimits
     upload_limiter: CapacityLimiter
     queue_views: Views
@@ -61,6 +63,7 @@ def open_resources(settings: Settings) -> Resources:
         wakeup=Wakeup(settings),
         registry=registry,
         refused_keys=Counter("axformer_refused_keys", "Keys that were not valid.", ("reason",), registry=registry),
+        result_key=result_key(settings),
         rate_limits=RateLimits(settings),
         upload_limiter=CapacityLimiter(settings.uploads_at_once),
         queue_views=Views(reading_sessions, settings),

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import mean, stdev
 from typing import Any
 
+from axformer.reporting.markdown import Markdown
 from axformer.reporting.table import Table
 from benchmarks.harness import Content, Grid
 
@@ -14,7 +15,7 @@ POINT = 100.0
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A Markdown table."""
-    return Table(list(head), [list(row) for row in rows]).markdown()
+    return Table(list(map(Markdown, head)), [list(map(Markdown, row)) for row in rows]).markdown()
 
 
 def spread(values: Sequence[float], form: str = "+.2f") -> str:

@@ -166,3 +166,5 @@ class RetainSettings(BaseSettings):
     """Days after a job's end for which its events and webhook messages are kept; None means forever."""
     audit_days: Days | None = None
     """Days for which an entry of the audit log is kept; None means forever."""
+    orphan_days: Days = 1.0
+    """Days for which files without a row are kept after the last write to their folder: a restore may bring the rows back."""

@@ -136,6 +136,10 @@ class Settings(BaseSettings):
     all decrypt: put a new key first, and remove an old one when its jobs have ended. If none is set, one is derived from
     ``secret_key``."""
 
+    result_key: SecretStr | None = None
+    """The Ed25519 key that signs results: 32 random bytes in base64, the same for all workers and the api. If none is set, one
+    is derived from ``secret_key``."""
+
     handover_retry_seconds: Pauses = (30, 300, 1800, 7200)
     """Pauses between the attempts to put a job's files where its owner wants them, in seconds, separated by commas."""
 
@@ -199,6 +203,13 @@ class Settings(BaseSettings):
                 "'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'"
             )
         return keys
+
+    @field_validator("result_key")
+    @classmethod
+    def _ed25519_key(cls, key: SecretStr | None) -> SecretStr | None:
+        if key is not None and re.fullmatch("[A-Za-z0-9+/]{43}=", key.get_secret_value()) is None:
+            raise ValueError("is no key of Ed25519, 32 bytes in base64; make one with: openssl rand -base64 32")
+        return key
 
     @field_validator("file_roots")
     @classmethod

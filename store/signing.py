@@ -1,4 +1,4 @@
-"""Secrets of webhooks (https://www.standardwebhooks.com).
+"""Secrets of webhooks (https://www.standardwebhooks.com), of tokens, and the key that signs results.
 
 The signer must know a symmetric secret, so a hash of it is not enough, and there is no key management service to rely on.
 Secrets are therefore not stored: each is derived from a random salt in the database and a key outside of it. Neither a copy
@@ -8,13 +8,19 @@ of the database nor the key alone reveals a secret.
 import base64
 import hashlib
 import hmac
+import json
 import os
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from axformer.wire.provenance import Envelope, EnvelopeSignature, signed_bytes
 from store.errors import SigningKeyError, VaultKeyError
 from store.settings import Settings
 
@@ -116,3 +122,34 @@ def open_vault(settings: Settings) -> Vault:
         return Vault(MultiFernet([Fernet(key.get_secret_value()) for key in settings.secret_keys]))
     made = hmac.digest(signing_key(settings).value, _OF_TOKENS, hashlib.sha256)
     return Vault(MultiFernet([Fernet(base64.urlsafe_b64encode(made))]))
+
+
+_OF_RESULTS = b"axformer results\0"
+
+
+class ResultKey:
+    """The key that says which service has made a result."""
+
+    def __init__(self, private: Ed25519PrivateKey) -> None:
+        self._private = private
+
+    @property
+    def public(self) -> str:
+        """The public key, in PEM."""
+        return self._private.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+
+    def sign(self, statement: Mapping[str, Any]) -> Envelope:
+        """A statement with its signature."""
+        payload = json.dumps(statement, sort_keys=True, separators=(",", ":")).encode()
+        signature = self._private.sign(signed_bytes(payload))
+        keyid = hashlib.sha256(self._private.public_key().public_bytes_raw()).hexdigest()
+        signed = EnvelopeSignature(keyid=keyid, sig=base64.b64encode(signature).decode())
+        return Envelope(payload=base64.b64encode(payload).decode(), signatures=[signed])
+
+
+def result_key(settings: Settings) -> ResultKey:
+    """The key of the settings, else one that is made of the service's own key."""
+    if settings.result_key is not None:
+        return ResultKey(Ed25519PrivateKey.from_private_bytes(base64.b64decode(settings.result_key.get_secret_value())))
+    seed = hmac.digest(signing_key(settings).value, _OF_RESULTS, hashlib.sha256)
+    return ResultKey(Ed25519PrivateKey.from_private_bytes(seed))

@@ -28,6 +28,10 @@ _SHOWN = (
 )
 
 
+_MOST_CLASSES = 10
+"""Classes of a comparison that are shown, those that lost most."""
+
+
 def summary_of(report: Mapping[str, Any]) -> dict[str, Any]:
     """Selected parts of a report, and the number of elements and layers in its lists; of an analysis its findings."""
     if report.get("format") == ANALYSIS_FORMAT:
@@ -35,7 +39,21 @@ def summary_of(report: Mapping[str, Any]) -> dict[str, Any]:
     counts = {f"{name}_count": len(report.get(name, ())) for name in ("removed", "hard_attention")}
     shown = {name: report[name] for name in _SHOWN if name in report} | counts
     trained = {name: {**shown[name], "curve": []} for name in ("finetune", "head") if shown.get(name) is not None}
-    return shown | trained
+    if shown.get("head") is not None:
+        trained["head"]["labels"] = []  # the job's run has those that were asked for
+    return {name: _without_most_classes(value) for name, value in (shown | trained).items()}
+
+
+def _without_most_classes(value: Any) -> Any:
+    """A part of a report in which each comparison names the first classes only: a model may have 100,000."""
+    if isinstance(value, list):
+        return [_without_most_classes(one) for one in value]
+    if not isinstance(value, Mapping):
+        return value
+    return {
+        name: inner[:_MOST_CLASSES] if name == "classes" and isinstance(inner, list) else _without_most_classes(inner)
+        for name, inner in value.items()
+    }
 
 
 def findings_of(analysis: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -66,7 +66,7 @@ def clean(sessions: Sessions, settings: Settings, storage: Storage) -> Cleaned:
             _in_turns(sessions, retain.upload_days, retention.remove_old_uploads), storage, upload_folder
         ),
         "audit": lambda: sum(_in_turns(sessions, retain.audit_days, retention.forget_old_audit)),
-        "orphans": lambda: remove_orphans(sessions, storage),
+        "orphans": lambda: remove_orphans(sessions, storage, retain.orphan_days * 86_400),
         "unfinished": lambda: (
             storage.delete_unfinished(older_than=UNFINISHED_SECONDS)
             + remove_old(settings.spool_dir, _SENT_WITHIN_SECONDS)

@@ -21,6 +21,7 @@ from axformer.drawing.marks import MARKS
 from axformer.drawing.sheet import SHEET
 from axformer.drawing.svg import inline
 from axformer.plan.elements import label_of
+from axformer.reporting.markdown import shown_in_html
 from axformer.wire.finetuning import LossPoint
 from store.settings import Settings
 from store.signing import signing_key
@@ -125,6 +126,7 @@ class Pages:
     def environment(self) -> Environment:
         """The template environment, which escapes all values."""
         made = Environment(
+            finalize=shown_in_html,
             loader=PackageLoader("api.pages"),
             autoescape=True,
             undefined=StrictUndefined,

@@ -64,9 +64,9 @@ _METRICS[200]["content"] = {"text/plain": {"example": 'axformer_jobs{state="queu
 @router.get(
     "/healthz", summary="See whether the process answers", responses={200: answer("The process answers.", "health")}
 )
-def get_health() -> HealthRead:
-    """See whether the process answers, and the version of the service."""
-    return HealthRead(status=_OK, version=__version__)
+def get_health(resources: ResourcesDep) -> HealthRead:
+    """See whether the process answers, the version of the service, and the key that its results are signed with."""
+    return HealthRead(status=_OK, version=__version__, result_key=resources.result_key.public)
 
 
 @router.get("/readyz", summary="See whether all parts are there", responses=_READY)

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from axformer.cli import options
+from axformer.cli.characters import Terminal
 from axformer.cli.failing import failing
 from axformer.cli.libraries import importing, ready
 
@@ -52,7 +53,7 @@ def analyze(
     with failing():
         names = reports_of(report)
         read = options.columns_of(columns)
-        console = Console(highlight=False, markup=False, stderr=as_json)
+        console = Terminal(stderr=as_json)
         with importing():
             from axformer.analysis.advice import Given
             from axformer.analysis.inputs import WantedReports

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
+from axformer.cli.characters import Terminal
 from axformer.cli.failing import failing
 from axformer.cli.libraries import ready
 from axformer.cli.options import ColumnsOption, DeviceOption, columns_of
@@ -38,12 +38,12 @@ def bench(
         from axformer.reporting.bench import bench as measure
         from axformer.reporting.speed import THOROUGH
 
-        with Console(stderr=True).status("Measuring"):
+        with Terminal(stderr=True).status("Measuring"):
             report = measure(result, checkpoint, source, computing, THOROUGH)
     if as_json:
         print(report.model_dump_json(indent=1))  # noqa: T201 - this is what was asked for
         return
-    console = Console(highlight=False, markup=False)
+    console = Terminal()
     console.print(_summary(report))
     console.print(_speed(report))
     machine = report.environment

@@ -1,7 +1,5 @@
 """A group of commands that are imported only when they are run or show their help; listing them imports none."""
 
-import io
-import sys
 from collections import UserDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,13 +13,6 @@ from typer.main import get_command
 
 _CONFIG = "config.json"
 """What marks a checkpoint's directory."""
-
-
-def replace_unknown_characters() -> None:
-    """Let the console show a question mark where it cannot show a character, so that no command fails because of one."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from axformer.cli.characters import Terminal
 from axformer.cli.display import before_and_after, finding_line
 from axformer.cli.failing import EXIT_MISSED, EXIT_NOT_MET
 from axformer.errors import ConfigError
@@ -129,7 +130,7 @@ def exit_if_unmet(report: Mapping[str, Any], required: Required) -> None:
     """
     unmet = required.unmet(report.get("advice"))
     if unmet is not None:
-        Console(stderr=True, highlight=False, markup=False).print(f"not met: {unmet}", soft_wrap=True)
+        Terminal(stderr=True).print(f"not met: {unmet}", soft_wrap=True)
         raise typer.Exit(EXIT_NOT_MET)
 
 

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
+from axformer.cli.characters import Terminal
 from axformer.cli.failing import failing
 from axformer.plan.diff import PlanDifference, differences
 from axformer.plan.plan import PlanFile, read_plan_file
@@ -43,7 +43,7 @@ def _of_weights(plans: tuple[PlanFile, PlanFile], paths: tuple[Path, Path]) -> l
 
 
 def _show(plans: tuple[PlanFile, PlanFile], differing: list[PlanDifference]) -> None:
-    console = Console(highlight=False, markup=False)
+    console = Terminal()
     if plans[0].source.sha256 != plans[1].source.sha256:
         console.print("note: the plans were made from different weights")
     if not differing:

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import typer
-from rich.console import Console
 
+from axformer.cli.characters import Terminal
 from axformer.errors import AxFormerError, InputError, first_line, is_out_of_memory
 
 EXIT_INPUT = 2
@@ -38,7 +38,7 @@ def failing() -> Iterator[None]:
 
     A reader that leaves a pipe (``| head``) is no error: who runs the command ends it quietly.
     """
-    errors = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
+    errors = Terminal(stderr=True, soft_wrap=True)
     try:
         yield
     except InputError as error:

@@ -5,8 +5,9 @@ from typing import Annotated, Any
 
 import typer
 from rich import box
-from rich.console import Console
 from rich.table import Table
+
+from axformer.cli.characters import Terminal
 
 _HEADINGS = {
     "sequence classification": "sequence",
@@ -30,9 +31,9 @@ def families(
     if as_json:
         print(json.dumps(matrix, indent=1))  # noqa: T201 - this is what was asked for
         return
-    console = Console()
+    console = Terminal()
     console.print(_table(matrix))
-    console.print(" ".join(_LEGEND.split()), highlight=False)
+    console.print(" ".join(_LEGEND.split()))
 
 
 def family_matrix() -> dict[str, dict[str, Any]]:

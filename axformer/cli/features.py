@@ -9,6 +9,7 @@ from rich.console import Console
 
 from axformer.cli import options
 from axformer.cli.analyze import MaxLengthOption
+from axformer.cli.characters import Terminal
 from axformer.cli.failing import failing
 from axformer.cli.libraries import importing, ready
 
@@ -36,7 +37,7 @@ def features(
     """Keep the lowest layers and the fewest dimensions that a linear classifier needs, and write them as a model."""
     with failing():
         read = options.columns_of(columns)
-        console = Console(highlight=False, markup=False, stderr=as_json)
+        console = Terminal(stderr=as_json)
         with importing():
             from axformer.analysis.advice import Given
             from axformer.analyzing import open_analysis

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from axformer.cli.characters import Terminal
 from axformer.cli.failing import failing
 from axformer.cli.libraries import ready
 from axformer.cli.options import (
@@ -87,7 +88,7 @@ def apply(
     as_json: JsonOption = False,
 ) -> None:
     """Apply a plan to a checkpoint without another pass, and write the forms of the result."""
-    console = Console(highlight=False, markup=False, stderr=as_json)
+    console = Terminal(stderr=as_json)
     with failing():
         names, read = None if forms is None else forms_of(forms), columns_of(columns)
         file = read_plan_file(plan)
@@ -152,7 +153,7 @@ def export(
     as_json: JsonOption = False,
 ) -> None:
     """Write more forms of a finished result, without its checkpoint."""
-    console = Console(highlight=False, markup=False, stderr=as_json)
+    console = Terminal(stderr=as_json)
     with failing():
         names, source = forms_of(forms), DataSource(data, columns_of(columns))
         computing = ready(device, output)

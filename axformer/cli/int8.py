@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
+from axformer.cli.characters import Terminal
 from axformer.cli.failing import failing
 from axformer.cli.libraries import ready
 from axformer.cli.options import ColumnsOption, columns_of
@@ -41,12 +41,12 @@ def int8(
         ready("cpu")
         from axformer.int8 import make_int8
 
-        with Console(stderr=True).status("Exporting, checking and timing"):
+        with Terminal(stderr=True).status("Exporting, checking and timing"):
             made = make_int8(checkpoint, place, source)
     if as_json:
         print(json.dumps(_content(made, place), indent=1))  # noqa: T201 - this is what was asked for
         return
-    console = Console(highlight=False, markup=False)
+    console = Terminal()
     show_as_it_is(console, made, place)
     console.print(
         "Nothing is claimed about accuracy. To have it certified, and the model smaller:",
@@ -56,7 +56,7 @@ def int8(
     )
 
 
-def show_as_it_is(console: Console, made: "AsItIs", place: Path) -> None:
+def show_as_it_is(console: Terminal, made: "AsItIs", place: Path) -> None:
     """Print what became of a model as it is, and what was written into a directory."""
     console.print(_table(made))
     console.print(*_told(made, place), sep="\n", soft_wrap=True)

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from axformer.cli.characters import Terminal
 from axformer.cli.failing import failing
 from axformer.config import METHODS, config_of
 from axformer.config.goals import ABOUT_GOALS, config_for, parse_goal, written
@@ -48,7 +49,7 @@ def knobs(
     if as_json:
         print(json.dumps([knob.model_dump(mode="json") for knob in chosen], indent=1))  # noqa: T201 - this is what was asked for
         return
-    console = Console(highlight=False, markup=False)
+    console = Terminal()
     if name is None:
         _list(console, known)
     else:

@@ -15,6 +15,7 @@ import click
 import typer
 from rich.console import Console
 
+from axformer.cli.characters import Terminal
 from axformer.cli.failing import failing
 from axformer.cli.libraries import ready
 from axformer.cli.options import DeviceOption, beside, state_of
@@ -46,7 +47,7 @@ def label(
     device: DeviceOption = "auto",
 ) -> None:
     """Label the changed answers of a result, until its certificate stands or is out of reach."""
-    console = Console(highlight=False, markup=False)
+    console = Terminal()
     with failing():
         sheet = read_sheet(result)
         if within_points is not None:

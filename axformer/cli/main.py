@@ -11,7 +11,8 @@ from typing import Annotated, Any, ClassVar
 import typer
 
 from axformer import __version__
-from axformer.cli.commands import Command, LazyGroup, replace_unknown_characters
+from axformer.cli.characters import replace_unknown_characters
+from axformer.cli.commands import Command, LazyGroup
 
 _HERE = {
     "prune": "Prune a fine-tuned model, and write the smaller, verified model.",
@@ -25,6 +26,7 @@ _HERE = {
     "disagree": "Write the rows on which two models answer differently: only these need labels.",
     "label": "Label the changed answers of a result, until its certificate stands or is out of reach.",
     "certify": "Test with 95 % confidence whether a model has lost less than some points of accuracy; exit code 1 if not.",
+    "verify": "Check who has made a result, from what, and that no file of it has changed; exit code 1 if not.",
     "export": "Write more forms of a finished result, without its checkpoint.",
     "knobs": "List the knobs, or explain one.",
     "orders": "Prune a model once in each order of its top, middle and bottom layers, and compare the results.",
@@ -74,6 +76,7 @@ _EXAMPLES: dict[str, tuple[str, ...]] = {
         "axformer certify my-model fast --data labelled.jsonl --rows 5000 --within-points 1",
     ),
     "export": ("axformer export fast --data dev.jsonl --output fast-onnx --forms onnx_int8",),
+    "verify": ("axformer verify result --key https://axformer.example.org", "axformer verify result --key service.pem"),
     "knobs": ("axformer knobs", "axformer knobs target_speedup"),
     "orders": ("axformer orders my-model --data dev.jsonl --preset paper --output orders",),
     "families": ("axformer families",),

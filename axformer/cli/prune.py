@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from axformer.cli import options
+from axformer.cli.characters import Terminal
 from axformer.cli.failing import failing
 from axformer.cli.libraries import ready
 from axformer.wire.run import SettledRun
@@ -45,12 +46,12 @@ def prune(
     with failing():
         settled, required = asked.run().settled(), Required.parse(require)
         output = output or options.beside(asked.checkpoint)
-        console = Console(highlight=False, markup=False, stderr=as_json, quiet=quiet)
+        console = Terminal(stderr=as_json, quiet=quiet)
         report = carry_out(console, settled, output, ready(device, output))
     if as_json:
         print(json.dumps(report, indent=1))  # noqa: T201 - this is what was asked for
     elif quiet:
-        answer(Console(highlight=False, markup=False), report, output)
+        answer(Terminal(), report, output)
     else:
         _tell(console, report, output)
     exit_if_unmet(report, required)

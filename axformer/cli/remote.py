@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
+from axformer.cli.characters import Terminal
 from axformer.cli.failing import failing
 from axformer.client import Client, Job, Patience, ServiceError
 from axformer.client.address import AddressError, find_address
@@ -117,12 +118,12 @@ def service() -> Iterator[Client]:
 def output() -> Console:
     """The console for results, with whole lines for programs that read them."""
     is_read = not sys.stdout.isatty() and "COLUMNS" not in os.environ
-    return Console(highlight=False, markup=False, width=_READ_WIDTH if is_read else None)
+    return Terminal(width=_READ_WIDTH if is_read else None)
 
 
 def notes() -> Console:
     """The console for messages, so that a program that reads the output sees only results."""
-    return Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
+    return Terminal(stderr=True, soft_wrap=True)
 
 
 def read_secret(name: str) -> str:

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from axformer.cli.deploying import show_path
 from axformer.cli.failing import failing
@@ -51,7 +50,7 @@ def slim(
         from axformer.int8 import make_int8
         from axformer.scores.task_tests import takes_unlabelled
 
-        console, source = Console(highlight=False, markup=False, stderr=as_json), DataSource(data, columns_of(columns))
+        console, source = Terminal(stderr=as_json), DataSource(data, columns_of(columns))
         with console.status("Exporting, checking and timing the model as it is"):
             made = make_int8(checkpoint, place / "as-it-is", source)
         show_as_it_is(console, made, place / "as-it-is")

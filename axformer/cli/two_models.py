@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
-from rich.console import Console
 
+from axformer.cli.characters import Terminal
 from axformer.cli.failing import failing
 from axformer.cli.libraries import ready
 from axformer.cli.options import ColumnsOption, DeviceOption, columns_of
@@ -35,7 +35,7 @@ def disagree(
     as_json: JsonOption = False,
 ) -> None:
     """Write the rows on which two models answer differently: only these need labels for axformer certify."""
-    console = Console(highlight=False, markup=False, stderr=as_json)
+    console = Terminal(stderr=as_json)
     with failing():
         _check_new(output)
         source, computing = DataSource(data, columns_of(columns)), ready(device)
@@ -114,7 +114,7 @@ def certify(
     as_json: JsonOption = False,
 ) -> None:
     """Test with 95 % confidence whether a model has lost less than some points of accuracy; exit code 1 if not."""
-    console = Console(highlight=False, markup=False, stderr=as_json)
+    console = Terminal(stderr=as_json)
     points = 1.0 if within_points is None else within_points
     with failing():
         match models or [], answers, data:

@@ -8,6 +8,7 @@ from huggingface_hub import EvalResult, ModelCardData
 from axformer.config import method_of
 from axformer.reporting.card_forms import Loading
 from axformer.reporting.deployable import TITLES
+from axformer.reporting.markdown import LONGEST_WORD
 from axformer.wire.metrics import first_metric
 from axformer.wire.report import Report
 
@@ -17,12 +18,11 @@ _METRICS = {"f1_macro": "f1", "f1_micro": "f1", "pearson": "pearsonr", "spearman
 """Hubs' names of metrics, where they differ from ours."""
 _SUFFIX = re.compile(r"\.(tar\.gz|tgz|tar|zip|jsonl|json|csv|tsv|parquet)(\.gz)?$")
 _ODD = re.compile(r"[^\w .,:/@+=()-]")
-_LONGEST = 80
 
 
 def plain_name(name: str) -> str:
     """A name from outside, fit for a heading: on one line, without marks of Markdown, and not too long."""
-    return _ODD.sub("_", name)[:_LONGEST]
+    return _ODD.sub("_", name)[:LONGEST_WORD]
 
 
 def name_of_model(report: Report) -> str:

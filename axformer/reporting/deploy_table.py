@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from axformer.reporting.deployable import BEFORE, MANY, UNLABELLED, Deployable, Deployables
+from axformer.reporting.markdown import word
 from axformer.reporting.standing import UNJUDGED, judgement_of
 from axformer.scores.paired_tests import ALPHA
 from axformer.wire.metrics import first_metric
@@ -116,7 +117,7 @@ def _lost_class(cost: Mapping[str, Any]) -> str:
     if worst is None or worst["after"] >= worst["before"] or worst["p_value"] > ALPHA:
         return ""
     return (
-        f"The class '{worst['name']}' loses: {worst['before']:.1%} of its {worst['count']:,} were found before, "
+        f"The class '{word(worst['name'])}' loses: {worst['before']:.1%} of its {worst['count']:,} were found before, "
         f"{worst['after']:.1%} are now."
     )
 

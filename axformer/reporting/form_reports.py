@@ -20,6 +20,7 @@ from axformer.scores.decisions import classes_answered, cost_of
 from axformer.scores.measured import Measured, Sets, compare, measure
 from axformer.tasks.base import Task
 from axformer.tasks.guess import Guess
+from axformer.wire import bounds
 from axformer.wire.data_summary import DataSummary
 from axformer.wire.report import FormReport, JudgedRows, SpeedCell
 
@@ -141,7 +142,7 @@ def measure_forms(
         form_report(first, first, compact_one, by),
         [untouched_report(one, first, by) for one in own],
         [
-            FormReport(name=form.name, made=False, reason=form.reason, failed=form.failed)
+            FormReport(name=form.name, made=False, reason=form.reason[: bounds.TEXT], failed=form.failed)
             if isinstance(form, NotMade)
             else form_report(measured[form.name], first, compact_one, by)
             for form in written.forms

@@ -1,6 +1,6 @@
 """The templates of card and page, and the passages that they share with ``report.json``.
 
-Only the page is HTML. A passage is plain text, so the page escapes it like any other value.
+A passage is plain text, so the page, which is HTML, and the card, which is Markdown, escape it like any other value.
 """
 
 import re
@@ -9,9 +9,12 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup, escape
 
+from axformer.reporting.markdown import Markdown, fenced, in_markdown, mono, shown_in_html, strong, word
+
 _TEMPLATES = Environment(
     loader=PackageLoader("axformer.reporting"),
     autoescape=select_autoescape(["html"]),
+    finalize=shown_in_html,
     undefined=StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,
@@ -27,12 +30,21 @@ def code(text: str) -> Markup:
     return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 - all but the tag is escaped
 
 
-_TEMPLATES.filters["code"] = code
+_TEMPLATES.filters |= {
+    "code": code,
+    "fenced": fenced,
+    "markdown": Markdown,
+    "mono": mono,
+    "strong": strong,
+    "word": word,
+}
+_MARKDOWN = _TEMPLATES.overlay(finalize=in_markdown)
 
 
 def render(template: str, **values: Any) -> str:
-    """Render a template."""
-    return _TEMPLATES.get_template(template).render(**values)
+    """Render a template; values are text, and are escaped as its suffix asks."""
+    templates = _MARKDOWN if template.endswith(".md") else _TEMPLATES
+    return templates.get_template(template).render(**values)
 
 
 def passage(name: str, *values: Any) -> str:

@@ -1,8 +1,10 @@
 """A table of text cells, which the card renders as Markdown and the page as HTML."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from axformer.reporting.markdown import Markdown, in_markdown
 
 UNKNOWN = "–"
 """In place of a figure that there is none of."""
@@ -15,9 +17,11 @@ class Table:
     head: list[str]
     rows: list[list[str]]
 
-    def markdown(self) -> str:
-        """The table in Markdown."""
-        return "\n".join(f"| {' | '.join(cells)} |" for cells in (self.head, ["---"] * len(self.head), *self.rows))
+    def markdown(self) -> Markdown:
+        """The table in Markdown, each cell as text."""
+        head, *rows = (list(map(in_markdown, cells)) for cells in (self.head, *self.rows))
+        lines: Iterable[list[Any]] = (head, ["---"] * len(head), *rows)
+        return Markdown("\n".join(f"| {' | '.join(cells)} |" for cells in lines))
 
 
 def number(value: float | None, form: str, scale: float = 1) -> str:

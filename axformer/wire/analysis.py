@@ -1,23 +1,27 @@
 """The content of ``analysis.json``: where a model is redundant, measured without changing it."""
 
-from typing import Any, Literal
+from typing import Annotated, Literal
 
+from pydantic import Field
+
+from axformer.wire import bounds
 from axformer.wire.base import Schema
+from axformer.wire.bounds import Anything, Text, Word
 from axformer.wire.data_summary import DataSummary
 
 ANALYSIS_FORMAT: Literal["axformer-analysis/1"] = "axformer-analysis/1"
 ReportName = Literal["layers", "heads", "cka", "clusters", "drift", "features"]
 """The names of the reports, in their order; those of the fields of :class:`Reports`."""
-Curve = tuple[float, ...]
-Matrix = tuple[Curve, ...]
+Curve = Annotated[tuple[float, ...], Field(max_length=10_000)]
+Matrix = Annotated[tuple[Curve, ...], Field(max_length=bounds.POINTS)]
 
 
 class Advice(Schema):
     """What to do with a report."""
 
-    sentence: str
+    sentence: Text
     """What the report found."""
-    command: str
+    command: Text
     """The command that uses it; empty where the finding supports none."""
 
 
@@ -32,7 +36,7 @@ class Reported(Schema):
 class Probed(Schema):
     """The metric of linear probes by layer."""
 
-    metric: str
+    metric: Word
     """Name of the task's first metric."""
     model: float
     """The metric of the model itself on the same rows."""
@@ -42,10 +46,10 @@ class Probed(Schema):
     """The metric of a probe on all layers together."""
     by_layer: Curve
     """The metric of a probe on each hidden state, that of the embeddings first."""
-    redundant: tuple[int, ...]
+    redundant: Annotated[tuple[int, ...], Field(max_length=bounds.LAYERS + 1)]
     """Layers whose probe has at least 99 % of the oracle's metric and is reliably better than guessing; 0 is the embeddings, 1
     the lowest layer."""
-    by_class: dict[str, Curve] | None
+    by_class: Annotated[dict[Word, Curve], Field(max_length=bounds.CLASSES)] | None
     """The share of each class's positions that each layer's probe tells right; null where answers are no classes."""
 
 
@@ -65,7 +69,7 @@ class CkaReport(Reported):
 
     matrix: Matrix
     """Linear CKA of every pair of hidden states, the embeddings first."""
-    leading: tuple[float, ...] = ()
+    leading: Curve = ()
     """Of each state, the share of its variance along its first principal direction. Where it is nearly 1, CKA compares little
     else. Empty in analyses of earlier versions."""
     positions: int
@@ -92,12 +96,12 @@ class ClustersReport(Reported):
     """Dimensions that were clustered, drawn at random where all would not fit."""
     positions: int
     """Positions that correlations were computed from."""
-    metric: str | None
+    metric: Word | None
     """Name of the task's first metric; null without probes."""
     oracle: float | None
     """The metric of a probe on all clustered dimensions."""
-    cuts: tuple[Cut, ...]
-    windows: dict[int, float]
+    cuts: Annotated[tuple[Cut, ...], Field(max_length=bounds.POINTS)]
+    windows: Annotated[dict[int, float], Field(max_length=bounds.LAYERS + 1)]
     """Share of the clusters at threshold 0.3 by the layers that they span: 1 is one layer, 2 two neighbours."""
 
 
@@ -120,11 +124,11 @@ class HeadsReport(Reported):
     """Rows that importance was measured on."""
     curve_rows: int
     """Rows that the curve was measured on."""
-    metric: str
+    metric: Word
     """Name of the task's first metric."""
     guess: float
     """The metric of guessing on the rows of the curve."""
-    curve: tuple[Kept, ...]
+    curve: Annotated[tuple[Kept, ...], Field(max_length=bounds.POINTS)]
     """The model without more and more of its heads, the least important first, and without training."""
 
 
@@ -142,7 +146,7 @@ class Recall(Schema):
 class DriftReport(Reported):
     """What training has changed between two models."""
 
-    against: str
+    against: Word
     """Name of the other model."""
     rows: int
     """Rows that both models saw."""
@@ -152,7 +156,7 @@ class DriftReport(Reported):
     """Mean Euclidean distance between both models' hidden states over all tokens, the embeddings first."""
     attention: Matrix
     """Mean Jensen-Shannon divergence of both models' attention, in nats, by layer and head; at most ln 2."""
-    recall: tuple[Recall, ...] | None
+    recall: Annotated[tuple[Recall, ...], Field(max_length=bounds.POINTS)] | None
     """Null where the other model has another head, so that importance cannot be measured on the same rows; a note says so."""
     correlation: float | None
     """Pearson's correlation, over all heads, of the checkpoint's importance and the divergence; null where one is constant."""
@@ -174,7 +178,7 @@ class Chosen(Schema):
 class FeaturesReport(Reported):
     """How few dimensions of how few layers are enough for a linear classifier."""
 
-    metric: str
+    metric: Word
     """Name of the task's first metric."""
     model: float
     """The metric of the model itself on the same rows."""
@@ -190,9 +194,9 @@ class FeaturesReport(Reported):
     """Of those, one dimension of each cluster."""
     minimal: Chosen
     """Of those, the best dimensions that are enough (CCFS)."""
-    by_count: tuple[tuple[int, float], ...]
+    by_count: Annotated[tuple[tuple[int, float], ...], Field(max_length=bounds.DIMENSIONS)]
     """Numbers of best dimensions that were tried, ascending, with the metric of each."""
-    chosen: tuple[str, ...]
+    chosen: Annotated[tuple[Word, ...], Field(max_length=bounds.DIMENSIONS)]
     """Ids of the kept dimensions (``hidden.LAYER.COLUMN``), the best first."""
 
 
@@ -211,30 +215,30 @@ class Analysis(Schema):
     """An analysis of one model."""
 
     format: Literal["axformer-analysis/1"] = ANALYSIS_FORMAT
-    names: dict[str, str]
+    names: Annotated[dict[Word, Text], Field(max_length=bounds.SETS)]
     """Names for people of ``checkpoint``, ``data``, ``train`` and ``against``, as far as given."""
-    model_type: str
-    task: str
+    model_type: Word
+    task: Word
     layers: int
     heads: int
     """Heads of each layer."""
     hidden_size: int
-    sha256: str
+    sha256: Word
     """Digest of the checkpoint's weights."""
-    positions: str
+    positions: Text
     """Where hidden states are read, in words."""
-    data: dict[str, DataSummary]
+    data: Annotated[dict[Word, DataSummary], Field(max_length=bounds.SETS)]
     """The rows that were used, by ``data`` and ``train``."""
     seed: int
     """Of all that is drawn at random."""
     reports: Reports
-    notes: tuple[str, ...]
+    notes: Annotated[tuple[Text, ...], Field(max_length=bounds.NOTES)]
     """What was left out or bounded, and why."""
     seconds: float
     """Time of the whole analysis."""
     peak_bytes: int
     """Most main memory of the process."""
-    environment: dict[str, Any]
+    environment: Anything
     """Versions of software and names of hardware."""
 
 

@@ -1,6 +1,11 @@
 """What a report says of a data set."""
 
+from typing import Annotated
+
+from pydantic import Field
+
 from axformer.wire.base import Schema
+from axformer.wire.bounds import Figures, Text, Word
 
 
 class DataSummary(Schema):
@@ -9,18 +14,18 @@ class DataSummary(Schema):
     rows: int
     cut: int
     """Number of rows that were cut at max_length."""
-    sha256: str
+    sha256: Word
     """Digest of the columns that a task may read."""
-    labels_as: str | None = None
+    labels_as: Text | None = None
     """How the column of labels was read, from its first row to its last; null where there was nothing to decide, of training
     data, and in reports of earlier versions."""
-    shares: dict[str, float] | None = None
+    shares: Annotated[dict[Word, float], Field(max_length=100)] | None = None
     """How often each class is the right one, the most frequent first, 100 at most; null where answers are no classes, of
     training data, and in reports of earlier versions."""
-    doubt: str | None = None
+    doubt: Text | None = None
     """Why figures on held-out data or confirming rows say nothing of new rows: labels seem to count the classes in another
     order than the model, or rows are also among those that the result was made with. Null where nothing speaks against them, of
     other data, and in reports of earlier versions."""
-    guess: dict[str, float] | None = None
+    guess: Figures | None = None
     """What guessing gets: its mean `loss`, and the `accuracy` of the most frequent answer where there is one; null of training
     data and in reports of earlier versions."""

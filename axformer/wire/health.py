@@ -9,6 +9,8 @@ class HealthRead(Schema):
     status: str
     version: str = ""
     """The version of the service; empty where it is of an earlier version."""
+    result_key: str = ""
+    """The public key of what signs results (`provenance.json`), Ed25519 in PEM; empty where it is of an earlier version."""
 
 
 class ReadyRead(Schema):

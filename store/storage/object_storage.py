@@ -100,22 +100,19 @@ class ObjectStorage:
         """See ``Storage.delete_unfinished``."""
         return self._bucket.abort_uploads(self._prefix, older_than)
 
-    def belongs_to(self, database: str, *, adopt: bool) -> bool:
-        """See ``Storage.belongs_to``."""
-        owner = self._owner()
-        if owner is None and adopt:
-            note = database.encode()
-            self._bucket.put(f"{self._prefix}{_DATABASE_NOTE}", BytesIO(note), len(note), {})
-            owner = self._owner()
-        return owner == database
-
-    def _owner(self) -> str | None:
+    def owner(self) -> str | None:
+        """See ``Storage.owner``."""
         key = f"{self._prefix}{_DATABASE_NOTE}"
         try:
             found = self._bucket.find(key)
             return b"".join(self._bucket.read(key, found, 0, found.size)).decode()
         except StorageError:
             return None
+
+    def set_owner(self, note: str) -> None:
+        """See ``Storage.set_owner``."""
+        content = note.encode()
+        self._bucket.put(f"{self._prefix}{_DATABASE_NOTE}", BytesIO(content), len(content), {})
 
     def _whole(self, key: str, found: Found, sha256: str) -> Iterator[bytes]:
         return checked(self._bucket.read(key, found, 0, found.size), key, sha256)

@@ -110,8 +110,11 @@ class Storage(Protocol):
     def delete_unfinished(self, *, older_than: float) -> int:
         """Remove unfinished files untouched for some seconds, and return their number; their writers are dead."""
 
-    def belongs_to(self, database: str, *, adopt: bool) -> bool:
-        """Whether the files belong to this database. With ``adopt``, files without an owner are assigned to it."""
+    def owner(self) -> str | None:
+        """What was noted of the database that the files belong to; None if nothing was."""
+
+    def set_owner(self, note: str) -> None:
+        """Note which database the files belong to."""
 
 
 class LocalStorage:
@@ -195,13 +198,17 @@ class LocalStorage:
         """See ``Storage.delete_unfinished``."""
         return remove_old(self._root / _INCOMING, older_than)
 
-    def belongs_to(self, database: str, *, adopt: bool) -> bool:
-        """See ``Storage.belongs_to``."""
+    def owner(self) -> str | None:
+        """See ``Storage.owner``."""
         note = self._root / _DATABASE_NOTE
-        if adopt and not note.exists():
-            _make_private(self._root, self._root)
-            note.write_text(database)
-        return note.exists() and note.read_text() == database
+        return note.read_text() if note.exists() else None
+
+    def set_owner(self, note: str) -> None:
+        """See ``Storage.set_owner``."""
+        incoming = self._root / _INCOMING / secrets.token_hex()
+        _make_private(self._root, incoming.parent)
+        incoming.write_text(note)
+        incoming.replace(self._root / _DATABASE_NOTE)
 
     def _directory(self, folder: str) -> Path:
         return self._root / check_folder(folder)

@@ -1,6 +1,7 @@
 """Health, readiness and metrics."""
 
 import pytest
+from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from prometheus_client.parser import text_string_to_metric_families
 from pydantic import SecretStr
 from sqlalchemy import text
@@ -14,7 +15,9 @@ from store.system.processes import free_port
 
 
 def test_all_parts_there(client):
-    assert client.get("/healthz").json() == {"status": "ok", "version": __version__}
+    told = client.get("/healthz").json()
+    assert load_pem_public_key(told.pop("result_key").encode())
+    assert told == {"status": "ok", "version": __version__}
     answer = client.get("/readyz")
     assert answer.status_code == 200
     assert answer.json() == {"status": "ok", "database": "ok", "migrations": "ok", "broker": "ok"}

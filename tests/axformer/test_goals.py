@@ -31,9 +31,7 @@ def test_every_goal_is_described_and_gives_a_config() -> None:
 
 
 @given(st.floats(min_value=1.05, max_value=20.0), st.sampled_from(["speedup", "operations"]))
-def test_a_speed_up_begins_at_what_may_reach_it_and_chooses_nothing_afterwards(
-    times: float, word: str
-) -> None:
+def test_a_speed_up_begins_at_what_may_reach_it_and_chooses_nothing_afterwards(times: float, word: str) -> None:
     _, config = config_for(parse_goal(f"{word}={times:g}"))
     assert isinstance(config, CompressConfig)
     assert config.asks_for_time == (word == "speedup")

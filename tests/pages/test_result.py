@@ -10,6 +10,7 @@ import pytest
 
 from store.tables.jobs import Job
 from tests.axformer.drawing.test_curve import some_point
+from tests.hostile.names import NAMES
 
 FILES = {
     "README.md": b"# card",
@@ -74,6 +75,26 @@ def test_the_result_comes_first_then_the_pass_then_files_and_last_what_deletes_i
     places = [text.index(one) for one in order]
     assert places == sorted(places)
     assert text.count("<dt>Trials</dt>") == 1
+
+
+@pytest.mark.parametrize("name", ["".join(NAMES)])
+def test_names_from_outside_are_text_on_the_page_of_a_job(member, stage, make_trial, name):
+    def tags(called: str) -> list[str]:
+        job_id = stage.running([make_trial(0), make_trial(1)])
+        told = {
+            "finding": {**FINDING, "sentence": called},
+            "doubt": called,
+            "certificate": {**CERTIFICATE, "sentence": called},
+        }
+        lost = [{"name": called, "count": 9, "before": 0.9, "after": 0.1, "p_value": 0.001}]
+        base, *forms = (FORMS["base_form"], *(dict(form) for form in FORMS["forms"]))
+        forms[-1] |= {"cost": {**forms[-1]["test_change"], "classes": lost}}
+        stage.succeed(job_id, FILES, **told, base_form=base, forms=forms)
+        text = member.get(f"/jobs/{job_id}").text
+        assert "\x1b[31m" not in text
+        return re.findall(r"<[a-zA-Z/!][^>\s]*", text)
+
+    assert tags(name) == tags("harmless")
 
 
 def test_the_advised_form_is_marked_and_its_download_is_the_main_one(member, finished):

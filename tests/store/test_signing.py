@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 from cryptography.fernet import Fernet
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pydantic import ValidationError
 
+from axformer.wire.provenance import signed_bytes
 from store.errors import SigningKeyError
 from store.settings import Settings
-from store.signing import SigningKey, open_vault, signing_key
+from store.signing import SigningKey, open_vault, result_key, signing_key
 
 URL = "postgresql://nobody@localhost/none"
 
@@ -51,3 +53,23 @@ def test_what_is_derived_from_a_key_stays_as_it_was_first_derived(tmp_path: Path
     assert secret == "whsec_rhrRJKOWM6b8gH1EG4q2QF4WcysCVTEjoDEiPYQO3QY="
     token = Fernet("2jW_qHQhuhpFCA9nkpazCAHfhs4ZRx6X2wtREqN2Y1A=").encrypt(b"hf_token")
     assert open_vault(settings).unlock(token) == "hf_token"
+
+
+def test_results_are_signed_by_a_key_of_their_own_or_of_the_settings(tmp_path: Path) -> None:
+    made = result_key(Settings(database_url=URL, var_dir=tmp_path))
+    again = result_key(Settings(database_url=URL, var_dir=tmp_path))
+    other = result_key(Settings(database_url=URL, var_dir=tmp_path / "other"))
+    seed = base64.b64encode(b"k" * 32).decode()
+    given = result_key(Settings(database_url=URL, var_dir=tmp_path, result_key=seed))
+    assert made.public == again.public
+    assert len({made.public, other.public, given.public}) == 3
+    envelope = given.sign({"a": 1})
+    key = Ed25519PrivateKey.from_private_bytes(b"k" * 32).public_key()
+    key.verify(base64.b64decode(envelope.signatures[0].sig), signed_bytes(b'{"a":1}'))
+    assert (envelope.statement, envelope.payloadType) == ({"a": 1}, "application/vnd.in-toto+json")
+    with pytest.raises(ValidationError, match="openssl rand"):
+        Settings(database_url=URL, var_dir=tmp_path, result_key="short")
+
+
+def test_a_signature_covers_what_dsse_says() -> None:
+    assert signed_bytes(b"hello world") == b"DSSEv1 28 application/vnd.in-toto+json 11 hello world"

@@ -1,15 +1,23 @@
-"""Store the files of a finished job: each one, and an archive of all of them."""
+"""Store the files of a finished job: each one, an archive of all of them, and what the service signs of them."""
 
 import gzip
 import os
 import tarfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
+from axformer import __version__
+from axformer.reporting.environment import commit
+from axformer.wire.provenance import PROVENANCE, statement
+from store.references import shown
+from store.settings import Settings
+from store.signing import result_key
 from store.storage.storage import READ_CHUNK, Storage, job_folder
 from store.tables.files import Artifact
+from store.tables.jobs import Job
 
 ARCHIVE_NAME = "artifact.tar.gz"
 _COMPRESSION = 1
@@ -52,6 +60,43 @@ def store_files(
             row = Artifact(job_id=job_id, name=name, sha256=stored.sha256, bytes=stored.bytes, media_type=media_type)
             artifacts.append(row)
     return artifacts
+
+
+def store_provenance(
+    artifacts: Sequence[Artifact],
+    job: Job,
+    inputs: Mapping[str, str],
+    worker: str,
+    settings: Settings,
+    storage: Storage,
+) -> Artifact:
+    """Store the signed statement on a job's stored files; the confined process has no part in it.
+
+    Args:
+        inputs: SHA-256 of the inputs, as they were fetched, by field.
+        worker: who has measured.
+    """
+    assert job.started_at is not None, "the job is claimed"
+    made = {
+        "job": job.id,
+        "kind": str(job.kind),
+        "worker": worker,
+        "started": job.started_at.isoformat(),
+        "finished": datetime.now(UTC).isoformat(),
+        "axformer": __version__,
+        "commit": commit(),
+    }
+    sources = {part: {"uri": shown(job.sources[part]["uri"]), "sha256": sha256} for part, sha256 in inputs.items()}
+    told = statement({file.name: file.sha256 for file in artifacts}, sources, made)
+    content = result_key(settings).sign(told).model_dump_json().encode() + b"\n"
+    stored = storage.put(job_folder(job.id), [content])
+    return Artifact(
+        job_id=job.id,
+        name=PROVENANCE,
+        sha256=stored.sha256,
+        bytes=stored.bytes,
+        media_type=_MEDIA_TYPES[".json"],
+    )
 
 
 def _pack(files: Mapping[str, BinaryIO], archive: Path) -> None:

@@ -1,23 +1,29 @@
 """The work on a claimed job: open its process, or take up the waiting one; search, export or analyze; publish the result."""
 
-from collections.abc import Callable
+import json
+import os
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from pydantic import ValidationError
 
+from axformer.forms.kinds import COMPACT
+from axformer.scores.certificate import certify_sheet
 from axformer.wire.analysis import Analysis
+from axformer.wire.answer_sheet import SHEET, AnswerSheet
 from axformer.wire.kinds import JobKind
 from axformer.wire.report import Report
 from axformer.wire.run import SettledRun
 from store.errors import PauseRequestedError
 from store.repositories import leases
 from store.states import JobState
+from store.summaries import summary_of
 from store.tables.files import Artifact
 from store.tables.jobs import Job
 from worker.base.context import WorkerContext
-from worker.base.packing import ARCHIVE_NAME, store_files
+from worker.base.packing import ARCHIVE_NAME, store_files, store_provenance
 from worker.base.trees import remove_tree
 from worker.job.conversation import Conversation
 from worker.job.failure import with_original_uris
@@ -169,17 +175,66 @@ def _publish(work: ClaimedJob, shape: type[Report | Analysis]) -> None:
     work.ledger.write(leases.set_state, JobState.PACKAGING)
     published = work.conversation().published()
     work.opened.sandbox.end_process()
-    report = _checked(published, shape)
+    report = _checked(published, shape, len(work.opened.trials))
+    _check_certificate(work, report)
     work.ledger.write(leases.finish_succeeded, report, _store(work))
     remove_tree(work.opened.sandbox.state)
 
 
-def _checked(published: Published, shape: type[Report | Analysis]) -> dict[str, object]:
-    """Check that the report is valid and can be stored."""
+_SUMMARY_BYTES = 2**20
+"""Most bytes of what lists and boards load of each job."""
+
+
+def _checked(published: Published, shape: type[Report | Analysis], trials: int) -> dict[str, Any]:
+    """Check that the report is valid, no longer than its job explains, and can be stored.
+
+    Args:
+        trials: the job's trials; the path has no more models.
+    """
     try:
-        return storable_json(shape.model_validate(published.report))
-    except (ValidationError, ValueError) as error:
-        raise ProcessMisbehavedError(f"its report is not valid: {type(error).__name__}") from None
+        report = storable_json(shape.model_validate(published.report))
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        place = ".".join(str(part)[:40] for part in first["loc"][:_DEEPEST])
+        raise ProcessMisbehavedError(f"its report is not valid: {first['type']} at '{place}'") from None
+    except ValueError as error:
+        raise ProcessMisbehavedError(f"its report is not valid: {error}") from None
+    if len(report.get("path", ())) > max(trials, 1):
+        raise ProcessMisbehavedError(
+            f"its report is not valid: {len(report['path'])} models in 'path' of {trials} trials"
+        )
+    if len(json.dumps(summary_of(report))) > _SUMMARY_BYTES:
+        raise ProcessMisbehavedError(f"its report is not valid: its summary has more than {_SUMMARY_BYTES:,} bytes")
+    return report
+
+
+def _check_certificate(work: ClaimedJob, report: Mapping[str, Any]) -> None:
+    """Compute the certificate of a pass again from the answers that lie beside the report, where there are any.
+
+    Raises:
+        ProcessMisbehavedError: they are no answers, or give another certificate.
+    """
+    told, place = report.get("certificate"), work.opened.sandbox.made / RESULT / SHEET
+    if told is None or work.job.kind is not JobKind.PASS or not os.path.lexists(place):
+        return
+    with ExitStack() as opened:
+        try:
+            content = delivered(place.parent, opened, work.context.settings.result_max_bytes)[SHEET].read(
+                _SHEET_BYTES + 1
+            )
+            sheet = AnswerSheet.model_validate_json(content[: _SHEET_BYTES + 1])
+        except (DeliveryError, ValidationError) as error:
+            raise ProcessMisbehavedError(f"its answers are not valid: {type(error).__name__}") from None
+    found = certify_sheet(sheet, COMPACT, {}, told["points"]).model_dump(mode="json")
+    differing = [name for name in _CERTIFIED if found[name] != told[name]]
+    if differing:
+        raise ProcessMisbehavedError(f"its answers give another certificate: {', '.join(differing)}")
+
+
+_CERTIFIED = ("points", "rows", "unlabelled", "metric", "test", "tested", "passed", "kept")
+_SHEET_BYTES = 2**28
+_DEEPEST = 6
+"""Most parts of a place in a report that a message names; its words may be of the process's own making."""
 
 
 def _store(work: ClaimedJob) -> list[Artifact]:
@@ -190,4 +245,6 @@ def _store(work: ClaimedJob) -> list[Artifact]:
         except DeliveryError as error:
             raise ProcessMisbehavedError(f"its result is refused: {error}") from None
         archive = sandbox.directory / ARCHIVE_NAME
-        return store_files(result, archive, work.job.id, context.storage, work.lease.check)
+        stored = store_files(result, archive, work.job.id, context.storage, work.lease.check)
+    made_from = work.opened.inputs.digests
+    return [*stored, store_provenance(stored, work.job, made_from, context.name, context.settings, context.storage)]

@@ -16,9 +16,9 @@ from typing import Any
 
 from worker.sandbox import landlock, privileges, system_calls
 
-RESTRICTIONS = FILES, NETWORK, PROCESSES, REMAINS = "files", "network", "processes", "remains"
+RESTRICTIONS = FILES, NETWORK, PROCESSES, REMAINS, COUNT = "files", "network", "processes", "remains", "count"
 """A restricted process reaches only its own files, and no network or socket; it can neither signal nor read other processes;
-everything that it starts ends with it."""
+everything that it starts ends with it, and is bounded in number."""
 _KEEPS_SIGNALS = 6
 """First version of Landlock that blocks signals to processes outside."""
 
@@ -39,7 +39,8 @@ def restrict(specification: dict[str, Any], parent: int) -> dict[str, str]:
     if os.getppid() != parent:
         sys.exit("the parent process has ended")
     privileges.go_first()
-    refused = _separate()
+    uncounted = _count(specification["processes"])
+    refused = _separate() | uncounted
     privileges.limit(specification["file_bytes"], specification["open_files"], specification["processes"])
     privileges.forgo_new_privileges()
     try:
@@ -65,6 +66,16 @@ def report(descriptor: int, refused: dict[str, str]) -> None:
     """Write the restrictions that are not granted."""
     line = json.dumps({"type": "restrictions", "refused": refused}) + "\n"
     os.write(descriptor, line.encode())
+
+
+def _count(processes: int) -> dict[str, str]:
+    if not privileges.is_uncounted():
+        return {}
+    try:
+        privileges.count_in_group(processes)
+    except OSError as error:
+        return {COUNT: f"root's processes are not counted, and there is no control group for them: {error.strerror}"}
+    return {}
 
 
 def _separate() -> dict[str, str]:

@@ -14,6 +14,7 @@ _PDEATHSIG, _SET_NAME, _NO_NEW_PRIVS, _BOUNDING_DROP, _AMBIENT, _AMBIENT_CLEAR =
 _NEW_USER, _NEW_PROCESSES, _NEW_NETWORK, _NEW_IPC, _NEW_MOUNTS = 0x10000000, 0x20000000, 0x40000000, 0x08000000, 0x20000
 _HARMLESS_MOUNT = 2 | 4 | 8  # MS_NOSUID, MS_NODEV, MS_NOEXEC of <linux/mount.h>
 _CAPABILITY_VERSION = 0x20080522
+_GROUP = "axformer-job-"
 _FIRST_TO_GO = "800"
 """When memory runs out, the kernel kills this process before the database and the worker; 1000 is the maximum."""
 
@@ -83,7 +84,8 @@ def limit(file_bytes: int, open_files: int, processes: int) -> None:
     Args:
         file_bytes: size of the largest file that it may write.
         open_files: most open files at a time.
-        processes: most processes and threads of this user, counted in its user namespace; root outside one is not limited.
+        processes: most processes and threads of this user, counted in its user namespace. The kernel does not count those of
+            root, for whom there is :func:`count_in_group`.
     """
     for kind, most in (
         (resource.RLIMIT_CORE, 0),  # a dump would hold the model
@@ -94,6 +96,35 @@ def limit(file_bytes: int, open_files: int, processes: int) -> None:
         _, hard = resource.getrlimit(kind)
         most = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(kind, (most, most))
+
+
+def is_uncounted() -> bool:
+    """Whether this user is the machine's root, whose processes ``limit`` does not bound, in whatever namespace."""
+    with open("/proc/self/uid_map") as file:  # noqa: PTH123 - the launcher imports little
+        return os.geteuid() == 0 and file.readline().split()[:2] == ["0", "0"]
+
+
+def count_in_group(processes: int) -> None:
+    """Bound the processes and threads of this process and all that it starts by a control group of its own.
+
+    Raises:
+        OSError: this process may make none, or the machine does not count processes in it.
+    """
+    with open("/proc/self/cgroup") as file:  # noqa: PTH123 - the launcher imports little
+        places = {kinds: path.rstrip("\n") for _, kinds, path in (line.split(":", 2) for line in file)}
+    parent = f"/sys/fs/cgroup/pids{places['pids']}" if "pids" in places else f"/sys/fs/cgroup{places.get('', '/')}"
+    for name in os.listdir(parent):  # noqa: PTH208
+        if name.startswith(_GROUP) and not os.path.exists(f"/proc/{name.removeprefix(_GROUP)}"):  # noqa: PTH110
+            with suppress(OSError):  # another process was first
+                os.rmdir(f"{parent}/{name}")  # noqa: PTH106
+    group = f"{parent}/{_GROUP}{os.getpid()}"
+    os.mkdir(group)  # noqa: PTH102
+    try:
+        for name, value in (("pids.max", processes), ("cgroup.procs", os.getpid())):
+            _write(f"{group}/{name}", str(value))
+    except OSError:
+        os.rmdir(group)  # noqa: PTH106
+        raise
 
 
 def go_first() -> None:

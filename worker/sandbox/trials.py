@@ -9,9 +9,10 @@ from axformer.plan.elements import Dimensions, ElementKind, is_of_encoder, parse
 from axformer.plan.levels import are_levels_of
 from axformer.plan.plan import LayerPlan, Plan
 from axformer.plan.trial import ModelFigures, Phase, Trial, Verdict
+from axformer.wire import bounds
 from worker.sandbox.errors import ProcessMisbehavedError
 
-MOST = 500_000
+MOST = bounds.TRIALS
 """Most trials of a job. The worker holds them in memory at some two kilobytes each; a pass that tries every neuron of the
 largest public encoders separately makes 300,000."""
 _LONGEST_NAME = 64

@@ -38,7 +38,7 @@ def test_the_list_of_commands_imports_no_command_and_no_library() -> None:
     assert ours == {
         "axformer",
         "axformer.cli",
-        *(f"axformer.cli.{name}" for name in ("commands", "main")),
+        *(f"axformer.cli.{name}" for name in ("characters", "commands", "main")),
     }
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from axformer.cli.commands import replace_unknown_characters
+from axformer.cli.characters import replace_unknown_characters
 
 ENCODINGS = ["cp1252", "ascii", "cp437", "utf-8"]
 PROGRAM = "from axformer.cli.main import app; app(prog_name='axformer')"
@@ -53,4 +53,4 @@ def test_any_text_is_written_and_stays_as_long(encoding: str, text: str) -> None
     stream.flush()
     shown = stream.buffer.getvalue().decode(encoding)  # type: ignore[attr-defined]
     assert len(shown) == len(text) + 2
-    assert shown.endswith("?→" if encoding == "utf-8" else "??")
+    assert shown.endswith("?→" if encoding == "utf-8" else "?>")

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from huggingface_hub import ModelCard
+from markdown_it import MarkdownIt
 
 from axformer.config import config_class
 from axformer.plan.elements import Dimensions
@@ -16,9 +17,11 @@ from axformer.reporting.deploy_table import deployables
 from axformer.reporting.deployable import TITLES
 from axformer.reporting.rendering import passage_from
 from axformer.wire.references import shown_name
-from axformer.wire.report import Report
+from axformer.wire.report import ClassChange, FormReport, Report
+from tests.hostile.names import NAMES
 
 LOADING = Loading("text-classification", 'predict = pipeline("text-classification", model="model")', "AutoModel")
+GITHUB = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 HOSTILE = 'x"\n---\nlicense: mit\n# <script>`'
 
 
@@ -113,14 +116,54 @@ def test_why_nothing_was_removed_is_told_by_the_rule_that_there_was(config: dict
     assert passage_from(config_class(config).about.nothing_met, config=config) == told
 
 
-def test_names_from_outside_write_no_metadata_and_no_markup(report: Report, plan: PlanFile) -> None:
-    hostile = report.model_copy(update={"names": dict.fromkeys(("checkpoint", "validation", "test"), HOSTILE)})
-    text = write_card(hostile, plan, Dimensions(3, 4, 16, 64), LOADING)
-    found = ModelCard(text)
-    assert found.data.license is None
-    assert "<script>" not in text
-    assert plain_name(HOSTILE) in {result.dataset_name for result in found.data.eval_results}
-    assert text.count("\n# ") == 1
+def hostile(report: Report, plan: PlanFile, name: str) -> str:
+    """The card of a report in which whatever comes from outside has a name."""
+    data, checked = report.data["validation"], report.comparison["test"]
+    assert data is not None
+    assert checked is not None
+    lost = ClassChange(name=name, count=9, before=0.9, after=0.1, p_value=0.001)
+    forms = [
+        form.model_copy(update={"cost": checked.model_copy(update={"classes": [lost]}), "judgement": None})
+        for form in report.forms
+    ]
+    named = report.model_copy(
+        update={
+            "names": dict.fromkeys(("checkpoint", "validation", "test"), name),
+            "data": {**report.data, "validation": data.model_copy(update={"shares": {name: 0.6, "b": 0.4}})},
+            "notes": [f"the column {name[:80]} is empty"],
+            "doubt": f"the class {name[:40]} is missing",
+            "forms": [*forms, FormReport(name="onnx", made=False, reason=name)],
+            "environment": {**report.environment, "device": name},
+            "finding": report.finding and report.finding.model_copy(update={"sentence": f"{name[:80]} is better"}),
+        }
+    )
+    source = plan.source.model_copy(update={"model_type": name})
+    return write_card(named, plan.model_copy(update={"source": source}), Dimensions(3, 4, 16, 64), LOADING)
+
+
+def structure(text: str) -> list[str]:
+    """What a reader of Markdown sees but for the words: headings, lists, tables, links with their targets, HTML."""
+    flat = (inner for block in GITHUB.parse(text) for inner in (block, *(block.children or ())))
+    return [
+        f"{token.type} {token.attrs.get('href', '')}{token.attrs.get('src', '')}"
+        for token in flat
+        if token.type != "text"
+    ]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_from_outside_write_no_metadata_and_no_markup(report: Report, plan: PlanFile, name: str) -> None:
+    text = hostile(report, plan, name)
+    assert ModelCard(text).data.license is None
+    assert structure(ModelCard(text).text) == structure(ModelCard(hostile(report, plan, "harmless")).text)
+    assert "\x1b" not in text
+    assert "x" * 90 not in text.partition("## Limits")[0]
+
+
+def test_a_name_of_a_file_is_plain_where_hubs_read_it(report: Report) -> None:
+    named = report.model_copy(update={"names": dict.fromkeys(("checkpoint", "validation", "test"), HOSTILE)})
+    found = ModelCard(f"---\n{metadata(named, LOADING)}\n---\n").data
+    assert plain_name(HOSTILE) in {result.dataset_name for result in found.eval_results}
 
 
 @pytest.mark.parametrize(

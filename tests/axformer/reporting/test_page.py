@@ -16,6 +16,7 @@ from axformer.plan.trial import Trial, Verdict
 from axformer.reporting.card_forms import Loading
 from axformer.reporting.page import PAGE, report_page
 from axformer.wire.report import Report
+from tests.hostile.names import NAMES
 
 pytestmark = pytest.mark.slow
 """Every form is made, ONNX among them."""
@@ -130,46 +131,50 @@ def test_the_page_stands_alone(page: Page, every_form: Path) -> None:
     assert f"`{PAGE}`" in (every_form / "README.md").read_text(encoding="utf-8")
 
 
-def hostile(report: Report) -> Report:
+def hostile(report: Report, name: str) -> Report:
     """The same report of a task, a machine, a knob, a metric and a form with dangerous names."""
     base, pruned = (
         model.model_copy(
             update={
-                "validation": {**model.validation, HOSTILE: 0.5},
-                "validation_intervals": {**model.validation_intervals, HOSTILE: (0.4, 0.6)},
+                "validation": {**model.validation, name: 0.5},
+                "validation_intervals": {**model.validation_intervals, name: (0.4, 0.6)},
             }
         )
         for model in (report.base, report.pruned)
     )
     compared = report.comparison["validation"]
     assert compared is not None
-    differences = {**compared.differences, HOSTILE: compared.differences["loss"]}
+    differences = {**compared.differences, name: compared.differences["loss"]}
     *forms, last = report.forms
     return report.model_copy(
         update={
-            "task": HOSTILE,
+            "task": name,
             "base": base,
             "pruned": pruned,
             "comparison": {**report.comparison, "validation": compared.model_copy(update={"differences": differences})},
-            "environment": {**report.environment, "device": HOSTILE},
-            "config": {**report.config, "explicit_order": [HOSTILE]},
-            "forms": [*forms, last.model_copy(update={"made": False, "reason": HOSTILE})],
+            "environment": {**report.environment, "device": name},
+            "config": {**report.config, "explicit_order": [name]},
+            "forms": [*forms, last.model_copy(update={"made": False, "reason": name})],
         }
     )
 
 
-def test_dangerous_names_stay_text(every_form: Path, page: Page) -> None:
-    report = hostile(Report.model_validate_json((every_form / "report.json").read_text(encoding="utf-8")))
+def with_names(every_form: Path, name: str) -> Page:
+    """The page of the same report in which whatever comes from outside has this name."""
+    report = hostile(Report.model_validate_json((every_form / "report.json").read_text(encoding="utf-8")), name)
     plan = read_plan_file(every_form)
-    source = plan.source.model_copy(update={"model_type": HOSTILE, "sha256": HOSTILE})
-    named = plan.model_copy(update={"source": source})
-    found = Page(
-        report_page(report, named, dimensions_of(plan), trace_of(every_form), Loading(HOSTILE, HOSTILE, HOSTILE))
-    )
-    assert {tag for tag, _ in found.tags} <= {tag for tag, _ in page.tags}
-    assert not any(name.startswith("on") for _, attributes in found.tags for name in attributes)
+    named = plan.model_copy(update={"source": plan.source.model_copy(update={"model_type": name, "sha256": name})})
+    trace, loading = trace_of(every_form), Loading(name, name, name)
+    return Page(report_page(report, named, dimensions_of(plan), trace, loading))
+
+
+def test_dangerous_names_stay_text(every_form: Path) -> None:
+    harmless, found = with_names(every_form, "harmless"), with_names(every_form, HOSTILE)
+    assert found.tags == harmless.tags
     assert found.text.count("alert('x')") >= 6
     assert "{{ 7 * 7 }}" in found.text
+    for name in NAMES:
+        assert [tag for tag, _ in with_names(every_form, name).tags] == [tag for tag, _ in harmless.tags]
 
 
 def dimensions_of(plan: PlanFile) -> Dimensions:

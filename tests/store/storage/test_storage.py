@@ -173,11 +173,11 @@ def test_content_that_somebody_changed_is_never_given_whole(kind: Kind, large: b
     assert sum(map(len, given)) < len(content)
 
 
-def test_a_storage_belongs_to_the_first_database(storage: Storage) -> None:
-    assert not storage.belongs_to("one", adopt=False)
-    assert storage.belongs_to("one", adopt=True)
-    assert storage.belongs_to("one", adopt=False)
-    assert not storage.belongs_to("two", adopt=True)
+def test_a_storage_notes_its_owner(storage: Storage) -> None:
+    assert storage.owner() is None
+    for note in ("one\n3 4", "behind one\n3 4"):
+        storage.set_owner(note)
+        assert storage.owner() == note
 
 
 def test_a_check_leaves_nothing(kind: Kind) -> None:

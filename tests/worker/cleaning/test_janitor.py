@@ -205,6 +205,7 @@ def test_a_delete_that_died_after_its_commit_is_finished(
     uploaded(sessions, storage, team, "upl_gone", days_ago=0)
     young = uploaded(sessions, storage, team, "upl_justsent", days_ago=0)
     clean(sessions, settings, storage)
+    age(next((settings.storage_dir / job_folder(gone)).iterdir()))
     with session_scope(sessions) as session:
         steering.delete_job(session, gone)
         for upload_id in ("upl_gone", young):
@@ -237,14 +238,57 @@ def test_files_that_no_row_names_go_unless_a_worker_has_the_job(
 def test_the_files_of_another_database_are_left_alone(
     sessions: Sessions, settings: Settings, storage: LocalStorage, make: Makers
 ) -> None:
-    storage.put(job_folder("job_of_others"), [b"x"])
+    others = storage.put(job_folder("job_of_others"), [b"x"])
+    age(storage.path(job_folder("job_of_others"), others.sha256))
     assert clean(sessions, settings, storage) == Cleaned()  # none of these jobs is known here
     ours = ended(sessions, make, storage, days_ago=0)
     assert clean(sessions, settings, storage) == Cleaned(orphans=1)
     (settings.storage_dir / "database").write_text("restored elsewhere")
     storage.put(job_folder("job_of_others"), [b"x"])
+    age(storage.path(job_folder("job_of_others"), others.sha256))
     assert clean(sessions, settings, storage) == Cleaned()
     assert files(settings) == {job_folder(ours), job_folder("job_of_others")}
+
+
+@pytest.mark.parametrize("days", [0.9, 1.1])
+def test_a_folder_without_a_row_stays_while_anything_in_it_is_young(
+    sessions: Sessions, settings: Settings, storage: LocalStorage, make: Makers, days: float
+) -> None:
+    ended(sessions, make, storage, days_ago=0)
+    for folder in (job_folder("job_gone"), upload_folder("upl_gone")):
+        for name, when in ((b"old", LONG_AGO), (b"young", time.time() - days * DAY)):
+            age(storage.path(folder, storage.put(folder, [name]).sha256), when)
+    assert clean(sessions, settings, storage) == Cleaned(orphans=2 * (days > 1))
+    assert len(files(settings)) == (1 if days > 1 else 3)
+
+
+@pytest.mark.parametrize("ahead", [(1, 0), (0, 1)], ids=["a dump", "files of the server, or a replica"])
+def test_a_database_that_is_behind_its_storage_counts_as_another_until_somebody_has_looked(
+    sessions: Sessions, settings: Settings, storage: LocalStorage, make: Makers, ahead: tuple[int, int]
+) -> None:
+    ended(sessions, make, storage, days_ago=0)
+    assert clean(sessions, settings, storage) == Cleaned()
+    note, lost = settings.storage_dir / "database", storage.put(job_folder("job_lost"), [b"x"])
+    age(storage.path(job_folder("job_lost"), lost.sha256))
+    database, _, marks = note.read_text().partition("\n")
+    counted, transactions = (int(mark) + 10_000 * more for mark, more in zip(marks.split(), ahead, strict=True))
+    note.write_text(f"{database}\n{counted} {transactions}")
+    for _ in range(2):
+        assert clean(sessions, settings, storage) == Cleaned()
+    note.unlink()
+    assert clean(sessions, settings, storage) == Cleaned(orphans=1)
+
+
+def test_the_note_of_an_earlier_version_is_read(
+    sessions: Sessions, settings: Settings, storage: LocalStorage, make: Makers
+) -> None:
+    ended(sessions, make, storage, days_ago=0)
+    clean(sessions, settings, storage)
+    note = settings.storage_dir / "database"
+    note.write_text(note.read_text().partition("\n")[0])
+    gone = storage.put(job_folder("job_gone"), [b"x"])
+    age(storage.path(job_folder("job_gone"), gone.sha256))
+    assert clean(sessions, settings, storage) == Cleaned(orphans=1)
 
 
 def test_half_written_files_and_directories_of_killed_workers_go(

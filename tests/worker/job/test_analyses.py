@@ -16,6 +16,7 @@ from axformer.analyzing import carry_out, open_analysis
 from axformer.data.columns import DataSource
 from axformer.wire.analysis import Analysis
 from axformer.wire.kinds import JobKind
+from axformer.wire.provenance import PROVENANCE
 from store.repositories.steering import request_cancel, request_pause, resume_job, retry_job
 from store.session import session_scope
 from store.states import JobState
@@ -88,7 +89,7 @@ def test_an_analysis_is_that_of_the_library(
     run_job(context, claim(), NEVER)
     job, artifacts = watch.job(job_id), artifacts_of(context, job_id)
     assert (job.state, job.error) == (JobState.SUCCEEDED, None)
-    assert set(artifacts) == {"analysis.json", "analysis.html", "ranking.jsonl", ARCHIVE_NAME}
+    assert set(artifacts) == {"analysis.json", "analysis.html", "ranking.jsonl", ARCHIVE_NAME, PROVENANCE}
     made, expected = result_of(context, job_id), of_the_library(opened, WantedReports())
     assert made == job.report
     for name, report in expected.model_dump(mode="json")["reports"].items():

@@ -22,6 +22,7 @@ from axformer.data.columns import DataSource
 from axformer.plan.trial import Trial
 from axformer.run import PruningRun
 from axformer.wire.finetuning import make_settings
+from axformer.wire.provenance import PROVENANCE, Envelope
 from store.repositories import leases
 from store.repositories.claims import claim_next
 from store.repositories.events import events_after
@@ -131,6 +132,16 @@ def test_a_job_runs_from_references_to_artifacts(
     assert watch.events(job_id) == [f"job.{step}" for step in steps]
     artifacts = artifacts_of(context, job_id)
     contents = {name: content_of(context, artifact) for name, artifact in artifacts.items()}
+    signed = Envelope.model_validate_json(contents[PROVENANCE]).statement
+    assert {one["name"]: one["digest"]["sha256"] for one in signed["subject"]} == {
+        name: hashlib.sha256(content).hexdigest() for name, content in contents.items() if name != PROVENANCE
+    }
+    assert job.progress is not None
+    made_from = {
+        one["name"]: one["digest"]["sha256"] for one in signed["predicate"]["buildDefinition"]["resolvedDependencies"]
+    }
+    assert made_from == job.progress["inputs"]
+    assert signed["predicate"]["runDetails"]["metadata"]["invocationId"] == job.id
     assert FILES | {ARCHIVE_NAME} <= set(contents)
     for name, artifact in artifacts.items():
         assert (artifact.bytes, artifact.sha256) == (len(contents[name]), hashlib.sha256(contents[name]).hexdigest())
@@ -146,8 +157,7 @@ def test_a_job_runs_from_references_to_artifacts(
     assert [Trial.model_validate_json(line) for line in lines] == watch.trials(job_id)
     with tarfile.open(fileobj=BytesIO(contents.pop(ARCHIVE_NAME))) as archive:
         packed = {member.name: archive.extractfile(member).read() for member in archive}  # type: ignore[union-attr]
-    assert packed == contents
-    assert job.progress is not None
+    assert packed == {name: content for name, content in contents.items() if name != PROVENANCE}
     assert job.progress["done"] == job.progress["known"] == len(lines)
     assert job.progress["operations"] == job.report["pruned"]["operations"]
     assert job.progress["estimated_speedup"] == job.report["estimated_speedup"]

@@ -29,7 +29,9 @@ def test_unlabelled_rows_alone_give_a_result_with_its_answers(
     assert [model.seq for model in sheet.models if model.form == "compact"] == [1, 2]
     assert sheet.unlabelled == sheet.rows
     assert "needed.jsonl" in artifacts
-    assert json.loads(content_of(context, artifacts["report.json"]))["data"]["unlabelled"]["rows"] == sheet.rows
+    report = json.loads(content_of(context, artifacts["report.json"]))
+    assert report["data"]["unlabelled"]["rows"] == sheet.rows
+    assert report["certificate"]["rows"] == sheet.rows  # which the worker has computed again
 
     made = export(context, watch, job_id, 2)
     run_job(context, claim(), NEVER)

@@ -72,6 +72,7 @@ def main() -> None:
         "user": tried(lambda: os.setgroups([])),
         "status": Path("/proc/self/status").read_text(),
         "large": tried(_write_large),
+        "forks": tried(_fork_often),
         "left": tried(leave_behind),
     }
     sys.stdout.write(json.dumps(found) + "\n")
@@ -85,6 +86,24 @@ def _write_large() -> None:
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     with Path("large").open("wb") as file:
         file.truncate(2**21)
+
+
+def _fork_often() -> None:
+    import signal
+
+    made: list[int] = []
+    try:
+        for _ in range(200):
+            made.append(os.fork() or _sleep())
+    finally:
+        for child in made:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+
+
+def _sleep() -> int:
+    time.sleep(86400)
+    return 0
 
 
 def _is_open(number: int) -> bool:

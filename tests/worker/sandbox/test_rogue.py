@@ -2,9 +2,10 @@
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,12 +16,17 @@ from axformer.errors import AxFormerError
 from axformer.methods.axformer.progress import PassMeter
 from axformer.plan.elements import Dimensions
 from axformer.plan.trial import BlockLevels, ModelFigures, Phase, Verdict
+from axformer.scores.certificate import certify_sheet
+from axformer.wire.answer_sheet import SHEET, AnswerSheet
+from axformer.wire.report import Report
 from axformer.wire.steps import Step, StepName
 from store.repositories import leases
 from store.repositories.trials import all_trials
 from store.session import Sessions, session_scope
 from store.states import WORKING, JobState
+from store.summaries import summary_of
 from store.tables.jobs import Job
+from tests.axformer.wire.test_bounds import Form
 from tests.worker.conftest import Post, Watch, context, opened, post, settings, watch
 from tests.worker.sandbox.rogue import HEADS, LAYERS, SPEED, WIDE, Act, Rogue, Voice, trial
 from worker.base.context import WorkerContext, claim_job
@@ -95,7 +101,7 @@ def figures(name: str) -> ModelFigures:
     return ModelFigures(metrics={name: 1.0}, parameters=1, encoder_parameters=1, operations=1, encoder_operations=1)
 
 
-def leaves(*names: str, report: object = None) -> Act:
+def leaves(*names: str, report: object = None, answers: str = "x") -> Act:
     """Ends a pass, and leaves files and a report of its own making."""
 
     def act(voice: Voice) -> None:
@@ -105,7 +111,7 @@ def leaves(*names: str, report: object = None) -> Act:
         voice.say(Trained())
         voice.result.mkdir()
         for name in names:
-            (voice.result / name).write_text("x")
+            (voice.result / name).write_text(answers if name == SHEET else "x")
         voice.lines.send(json.dumps({"type": "published", "report": report}).encode())
         voice.hear(TrialMade)
 
@@ -201,6 +207,69 @@ def test_a_report_that_is_none_is_not_stored(run: Run, report: object) -> None:
     job = run(leaves("plan.json", report=report))
     assert job.error is not None
     assert (job.state, job.error["code"], job.report) == (JobState.FAILED, UNSAFE_INPUT, None)
+
+
+def too_long() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Reports that are reports but for their length, and what the operator is told."""
+    form = Form(Report)
+    plain = form.minimal(form.whole)
+    yield "'forms'", {**plain, "forms": [plain["base_form"]] * 60_000}
+    point = form.minimal(form.defs["PathPoint"])
+    yield "3 models in 'path' of 1 trials", {**plain, "path": [point] * 3}
+    text = {"sentence": "x" * 4000, "data": None, "verdict": "gain", "advice": "x", "answers": "x"}
+    longest = {f"{'x' * 500}{number}": 0.5 for number in range(32)}
+    many = [{**plain["base_form"], "validation": longest, "test": longest, "confirming": longest}] * 16
+    yield "its summary has more than", {**plain, "finding": text, "forms": many, "before_forms": many}
+
+
+@pytest.mark.parametrize(("told", "report"), [pytest.param(*one, id=one[0]) for one in too_long()])
+def test_a_report_that_is_too_long_is_not_stored(
+    run: Run, told: str, report: dict[str, Any], capfd: pytest.CaptureFixture[str]
+) -> None:
+    job = run(leaves("plan.json", report=report))
+    assert job.error is not None
+    assert (job.state, job.error["code"], job.report, job.summary) == (JobState.FAILED, UNSAFE_INPUT, None, None)
+    assert told in capfd.readouterr().out.replace("\\'", "'")
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({}, None),
+        ({"passed": 1}, "its answers give another certificate: passed"),
+        ({"kept": 2, "rows": 9000}, "its answers give another certificate: rows, kept"),
+        (None, "its answers are not valid"),
+    ],
+)
+def test_a_certificate_is_computed_again_and_not_believed(
+    run: Run, changes: dict[str, Any] | None, told: str | None, capfd: pytest.CaptureFixture[str]
+) -> None:
+    row = {"id": "a", "place": 0, "inputs": {"text": "a"}, "before": 0}
+    model = {"seq": 0, "form": "compact", "times": 2.0, "answers": {0: 1}}
+    plain = {"task": "classification", "metric": "accuracy", "test": "exact", "classes": ["no", "yes"], "points": 1.0}
+    sheet = AnswerSheet.model_validate(plain | {"rows": 50, "unlabelled": 50, "changed": [row], "models": [model]})
+    certificate = certify_sheet(sheet, "compact", {}).model_dump(mode="json") | (changes or {})
+    form = Form(Report)
+    report = {**form.minimal(form.whole), "certificate": certificate}
+    answers = "{}" if changes is None else sheet.model_dump_json()
+    job = run(leaves("plan.json", SHEET, report=report, answers=answers))
+    if told is None:
+        assert (job.state, job.error) == (JobState.SUCCEEDED, None)
+    else:
+        assert (job.error or {}).get("code") == UNSAFE_INPUT
+        assert told in capfd.readouterr().out
+
+
+def test_lists_load_no_classes_of_a_comparison_but_the_first() -> None:
+    lost = [{"name": str(number), "count": 1, "before": 1.0, "after": 0.0, "p_value": 0.1} for number in range(1000)]
+    told = {
+        "comparison": {"test": {"classes": lost}},
+        "forms": [{"cost": {"classes": lost}}],
+        "head": {"labels": ["a"]},
+    }
+    shown = summary_of(told)
+    assert [len(shown["comparison"]["test"]["classes"]), len(shown["forms"][0]["cost"]["classes"])] == [10, 10]
+    assert len(told["comparison"]["test"]["classes"]) == 1000
 
 
 def test_one_that_says_what_nobody_asked_for_fails_the_job(run: Run) -> None:

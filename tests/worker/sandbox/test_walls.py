@@ -23,6 +23,7 @@ from worker.sandbox.restrictions import NAMES_OF_THREADS, environment, specifica
 SECONDS = 90.0
 CANARY = "canary-secret"
 INTRUDER = Path(__file__).with_name("intruder.py")
+PROCESSES = 100
 FILE_BYTES = 2**20
 
 
@@ -41,7 +42,7 @@ class Inside:
             database_url=SecretStr("postgresql://nowhere/none"), var_dir=root / "var", sandbox_file_bytes=FILE_BYTES
         )
         command = (sys.executable, str(program), str(root), str(self.other), str(os.getpid()), str(port), unix)
-        allowed = specification(self.inputs, self.home, settings)
+        allowed = replace(specification(self.inputs, self.home, settings), processes=PROCESSES)
         secrets = {"DATABASE_URL": CANARY, "BROKER_URL": CANARY, "HF_TOKEN": CANARY, "AWS_SECRET_ACCESS_KEY": CANARY}
         self.process = subprocess.Popen(
             [sys.executable, "-S", "-m", launch.__name__, json.dumps(asdict(allowed)), str(os.getpid()), *command],
@@ -101,6 +102,11 @@ def test_it_reaches_no_file_that_it_was_not_given(inside: Inside, what: str) -> 
     assert inside.found[what] in ("PermissionError", "FileNotFoundError", "OSError")
     assert inside.other.read_text() == "another job's"
     assert not (inside.home.parent / "written").exists()
+
+
+def test_its_processes_are_bounded_in_number_also_for_root(inside: Inside) -> None:
+    inside.needs(launch.COUNT)
+    assert inside.found["forks"] == "BlockingIOError"
 
 
 def test_it_changes_no_mode(inside: Inside) -> None:

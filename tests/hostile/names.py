@@ -1,0 +1,28 @@
+"""What a class, a label or a file may be called by somebody who wants a reader of a result to see something else."""
+
+NAMES = (
+    "](javascript:alert(1)) ![p](https://evil.example/p.png) | a |",
+    "x\n\n# Certified: nothing lost\n\n",
+    "x\r\n---\r\nlicense: evil\r\n",
+    "<script>alert(2)</script>",
+    "<img src=x onerror=alert(1)>",
+    "&lt;b&gt; &#60;script&#62;",
+    "https://evil.example/a www.evil.example <https://evil.example>",
+    "[x]: https://evil.example",
+    "[a][b] [^1] ![x]",
+    "**bold** __bold__ *it* _it_ ~~gone~~ $$x$$",
+    "` <b>x</b> ``` <i>y</i> ```",
+    "```\n# after a fence\n```",
+    "| a | b |\n|---|---|\n| 1 | 2 |",
+    "1. one",
+    "# heading",
+    "> quoted",
+    "---",
+    "===",
+    "back\\slash \\` \\[x](y)",
+    "\x1b]0;title\x07\x1b[2J\x1b[31mred\x9b31m\b\b\b",
+    "a\u202eevil\u2066\u200b\u2028b",
+    "{{ 7 * 7 }}{% raw %}",
+    "\"'/><svg onload=alert(1)>",
+    "x" * 500,
+)
