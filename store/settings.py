@@ -82,6 +82,13 @@ class Settings(BaseSettings):
     slice_seconds: float = Field(default=120.0, gt=0)
     """How long a job runs before those that wait get their turn. Its model is loaded again, if it did not stay in memory,
     in some ten seconds, so shorter slices would cost more than a tenth of the time."""
+    silent_opening_seconds: float = Field(default=600.0, gt=0)
+    """How long a job's process may say nothing while it reads model and data, before it is ended and the job fails. It gives a
+    sign of life for every thousand texts."""
+    silent_seconds: float = Field(default=3600.0, gt=0)
+    """The same afterwards: the longest single step is a form of the largest model, which gives no sign meanwhile."""
+    job_seconds: float | None = Field(default=None, gt=0)
+    """How long a job may hold workers in all, before it fails; a team may have a lower limit. None sets no limit."""
     obey_seconds: float = Field(default=6.0, gt=0)
     """How long a worker's process may take to stop when its job is cancelled, or to give it back when the worker must end,
     before the supervisor kills it. A worker that must end has 10 s in all."""

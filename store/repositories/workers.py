@@ -49,6 +49,11 @@ def find_worker(session: Session, name: str) -> Worker | None:
     return session.get(Worker, name, populate_existing=True)
 
 
+def is_draining(session: Session, name: str) -> bool:
+    """Whether the operator wants a worker to take no more jobs."""
+    return bool(session.scalar(select(Worker.is_draining).where(Worker.name == name)))
+
+
 def living_workers(session: Session, within_seconds: float) -> Sequence[Worker]:
     """Workers that were seen within some seconds, by name."""
     since = func.clock_timestamp() - timedelta(seconds=within_seconds)

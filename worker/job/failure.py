@@ -15,6 +15,7 @@ from axformer.wire.run import DATA
 from store.errors import StorageFullError
 from worker.fetching.errors import FetchError, SourceTooSlow, SourceUnavailable
 from worker.job.inputs import InputsChangedError, JobInputs
+from worker.job.lease import TookTooLongError
 from worker.sandbox.errors import ProcessMisbehavedError, WorkFailedError
 
 _LOG = structlog.get_logger(__name__)
@@ -109,6 +110,8 @@ def _foreseen(error: Exception) -> Failure | None:
         case FetchError():
             retryable = isinstance(error, SourceUnavailable | SourceTooSlow)
             return Failure(error.code, str(error), error.param, retryable)
+        case TookTooLongError():
+            return Failure("took_too_long", str(error))
         case InputsChangedError():
             return Failure("inputs_changed", str(error), retryable=True)
         case ProcessMisbehavedError():

@@ -85,11 +85,16 @@ def _prepare_child(**_: Any) -> None:
         _LOG.error("gpu_unusable", reason=str(error))
 
 
-def _start(**_: Any) -> None:
+def _start(sender: Any, **_: Any) -> None:
     context = _contexts.enter_context(open_context(settings, sandboxes))
     # Reserved requests are those that this worker has accepted and not finished, whether or not its child is ready.
     announcer = Announcer(
-        context.sessions, _send, lambda: bool(state.reserved_requests), settings.announce_seconds, context.name
+        context.sessions,
+        _send,
+        lambda: bool(state.reserved_requests),
+        settings.announce_seconds,
+        context.name,
+        on_drain=once(partial(sender.call_soon, sender.cancel_task_queue, settings.celery_queue)),
     )
     supervisor = Supervisor(
         context.sessions,
