@@ -155,6 +155,18 @@ class Settings(BaseSettings):
     """Largest request body other than an upload; the longest sensible job is a few kilobytes."""
     uploads_at_once: int = Field(default=16, ge=1)
     """Uploads received at the same time; each holds a thread, so slow senders must not take them all."""
+    upload_slowest: int = Field(default=16 * 2**10, ge=0)
+    """Bytes a second below which an upload is refused: a slow line, or somebody who holds a place."""
+    upload_pace_seconds: float = Field(default=20.0, gt=0)
+    """Over how long its speed is measured, and how long it may be silent."""
+    looks_at_once: int = Field(default=2, ge=1)
+    """Files that an API process looks into at a time, one for each team: a look takes as long as a file is large."""
+    look_wait_seconds: float = Field(default=2.0, ge=0)
+    """How long a look waits for its place before it is refused."""
+    requests_waiting: int = Field(default=100, ge=0)
+    """Requests that wait for a session at a time; more are refused at once, and half as many of one sender."""
+    shed_seconds: float = Field(default=2.0, gt=0)
+    """How long the first of them may have waited until new ones are refused."""
     sessions_at_once: int = Field(default=8, ge=1)
     """Requests of an API process that hold a database session at the same time; the others wait for their turn. More would
     only fight for Python's lock; it must stay below ``pool_size`` plus ``pool_overflow``."""
