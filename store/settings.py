@@ -107,6 +107,10 @@ class Settings(BaseSettings):
     those that the machine grants, and logs the others."""
     sandbox_file_bytes: int = Field(default=256 * GIB, ge=1)
     """Largest file that a job may write: what a pass keeps between trials may be in one."""
+    job_disk_bytes: int | None = Field(default=None, ge=1)
+    """Bytes that a job may have on its machine's disk beside its inputs; None sets no limit but that of the disk."""
+    job_disk_files: int = Field(default=100_000, ge=1)
+    """Files and directories that a job may have there; a job of the largest model with all forms has some hundred."""
     result_max_bytes: int = Field(default=64 * GIB, ge=1)
     """Most bytes of a job's result: four forms of the largest checkpoint that is fetched, and room."""
     max_attempts: int = Field(default=MAX_ATTEMPTS, ge=1)

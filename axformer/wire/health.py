@@ -18,3 +18,4 @@ class ReadyRead(Schema):
     database: str
     migrations: str
     broker: str
+    disk: str = "ok"
