@@ -19,6 +19,7 @@ from tests.worker.conftest import Post, Watch
 from tests.worker.sandbox.rogue import Rogue, Voice
 from worker.base.context import WorkerContext, claim_job
 from worker.base.periodic import Periodic
+from worker.base.trees import remove_tree
 from worker.job.runner import run_job
 from worker.main.watches import DiskWatch, SuccessWatch, Taken, taken_by
 from worker.sandbox.messages import TrialMade
@@ -86,6 +87,7 @@ def test_many_files_and_deep_directories_are_endless_and_inputs_count_nothing(se
     finally:
         os.chdir(here)
     assert taken_by(directory, 10_000).bytes == float("inf")
+    assert remove_tree(directory)
 
 
 def test_a_real_job_is_ended_and_its_directory_goes(
