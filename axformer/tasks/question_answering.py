@@ -183,11 +183,8 @@ def _windows(rows: Rows, tokenizer: Any, length: int | None) -> Any:
                 f"the question has {len(ids)} tokens, which leaves {max(0, room - len(ids))} of {length} for the context, "
                 f"and windows overlap by {overlap}; shorten it, or raise max_length",
             )
-    return in_parts(
-        *(tokenizer, questions, contexts),
-        **{"truncation": "only_second", "max_length": length, "stride": overlap},
-        **{"return_overflowing_tokens": True, **options},
-    )
+    options |= {"truncation": "only_second", "max_length": length, "stride": overlap, "return_overflowing_tokens": True}
+    return in_parts(tokenizer, questions, contexts, **options)
 
 
 def _features(encoding: Any, rows: int) -> tuple[dict[str, list[Any]], list[int]]:

@@ -85,7 +85,7 @@ def thinned_points(session: Session, job_id: str, *, most: int) -> list[TracePoi
     # Trials are numbered without gaps, and the last number is found without counting.
     last = session.scalars(select(func.max(TrialRow.seq)).where(shown)).one()
     step = max(1, -(-(last or 0) // most))
-    is_turn = TrialRow.verdict.in_(_TURNS)
+    is_turn: ColumnElement[bool] = TrialRow.verdict.in_(_TURNS)
     if step > _MANY:
         is_turn = and_(is_turn, or_(func.abs(func.hashint8(TrialRow.seq)) % (step // _MANY) == 0, TrialRow.seq == 0))
     kept = () if step == 1 else (or_(TrialRow.seq % step == 0, TrialRow.seq == last, is_turn),)
