@@ -74,6 +74,13 @@ class NotAcceptableError(ApiError):
     default_code = "not_acceptable"
 
 
+class TooSlowError(ApiError):
+    """The body comes too slowly."""
+
+    status = 408
+    default_code = "upload_too_slow"
+
+
 class WrongStateError(ApiError):
     """The thing is in a state that does not allow it."""
 

@@ -21,6 +21,7 @@ from api.http import problems
 from api.metrics import MeasuredMiddleware
 from api.middleware.body_limit import BodyLimitMiddleware
 from api.middleware.headers import AnswerHeadersMiddleware, RequestIdMiddleware
+from api.middleware.shedding import SheddingMiddleware
 from api.pages.mount import mount, share
 from api.pages.routes import new_job
 from api.resources import open_resources
@@ -96,6 +97,13 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     # The last one added is the outermost.
     app.add_middleware(
         BodyLimitMiddleware, max_bytes=resources.settings.json_max_bytes, streamed_paths={uploads.PATH, new_job.UPLOADS}
+    )
+    app.add_middleware(
+        SheddingMiddleware,
+        working=resources.settings.sessions_at_once,
+        waiting=resources.settings.requests_waiting,
+        seconds=resources.settings.shed_seconds,
+        streamed_paths={uploads.PATH, new_job.UPLOADS},
     )
     app.add_middleware(MeasuredMiddleware, registry=resources.registry, prefix=PREFIX)
     app.add_middleware(AnswerHeadersMiddleware)

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from store.repositories.queue import state_counts
+from store.repositories.workers import FORGOTTEN_AFTER, living_workers
 
 COUNTED_IN = "PROMETHEUS_MULTIPROC_DIR"
 """Environment variable of ``prometheus_client``: the directory in which processes count together. Without it each counts in its
@@ -30,6 +31,17 @@ def jobs_by_state(session: Session) -> bytes:
     jobs = Gauge("axformer_jobs", "Jobs by state.", ["state"], registry=registry)
     for state, count in state_counts(session).items():
         jobs.labels(state.value).set(count)
+    return generate_latest(registry)
+
+
+def last_successes(session: Session) -> bytes:
+    """When each thread of each worker that was seen within a day last did its work, in the text format of Prometheus."""
+    registry = CollectorRegistry()
+    said = "When a worker's thread last did its work without an error, in seconds since 1970."
+    times = Gauge("axformer_worker_last_success_seconds", said, ["worker", "thread"], registry=registry)
+    for worker in living_workers(session, FORGOTTEN_AFTER.total_seconds()):
+        for thread, at in (worker.succeeded_at or {}).items():
+            times.labels(worker.name, thread).set(at)
     return generate_latest(registry)
 
 

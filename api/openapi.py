@@ -28,6 +28,7 @@ _DETAILS = {
     404: "your team has no job 'job_0199d1c2a4b37c5f8e21d3b4a5968778'; GET /v1/jobs lists those there are",
     406: "'Accept: application/xml' is not on offer; there are application/json, application/x-ndjson",
     409: "job_0199d1c2a4b37c5f8e21d3b4a5968778: a job that is succeeded cannot become queued",
+    408: "the file comes with less than 16384 bytes a second; send it over a faster connection, or give a URL instead",
     413: "the body is larger than 1048576 bytes; send files to /v1/uploads and name them as upload:ID",
     415: "the body is not multipart/form-data with a boundary; send it as curl -F file=@model.tar.gz does",
     416: "Range 'bytes=900-' lies outside the file, which has 512 bytes",

@@ -1,11 +1,13 @@
 """The resources of an app for its whole lifetime."""
 
+import sys
 from dataclasses import dataclass
 
 from anyio import CapacityLimiter
 from prometheus_client import CollectorRegistry, Counter
 from sqlalchemy import Engine
 
+from api.places import Places
 from api.rate_limits import RateLimits
 from api.services.queue_view import Views
 from api.services.standings import Standings
@@ -14,6 +16,9 @@ from store.session import Sessions, make_engine, make_reading_sessions, make_ses
 from store.settings import Settings
 from store.signing import ResultKey, result_key
 from store.storage.storage import Storage, open_storage
+
+_UPLOAD_SHARE = 4
+"""The places for uploads are enough for so many teams that each take all they may."""
 
 
 @dataclass
@@ -32,6 +37,10 @@ class Resources:
     result_key: ResultKey
     rate_limits: RateLimits
     upload_limiter: CapacityLimiter
+    upload_places: Places
+    """The share of the uploads that one team may have."""
+    looks: Places
+    """For looks into files, which take long and may be of hostile ones."""
     queue_views: Views
     standings: Standings
     session_limiter: CapacityLimiter
@@ -66,6 +75,8 @@ def open_resources(settings: Settings) -> Resources:
         result_key=result_key(settings),
         rate_limits=RateLimits(settings),
         upload_limiter=CapacityLimiter(settings.uploads_at_once),
+        upload_places=Places("uploads", sys.maxsize, max(1, settings.uploads_at_once // _UPLOAD_SHARE)),
+        looks=Places("looks into files", settings.looks_at_once, 1, settings.look_wait_seconds),
         queue_views=Views(reading_sessions, settings),
         standings=Standings(reading_sessions, settings.event_poll_seconds),
         session_limiter=CapacityLimiter(settings.sessions_at_once),

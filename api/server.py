@@ -4,6 +4,7 @@ Several processes (``--workers``) share the port. Each has its own connections a
 """
 
 import argparse
+import asyncio
 import os
 import sys
 import tempfile
@@ -26,6 +27,10 @@ _REFUSAL = (
     b"content-type: text/plain; charset=utf-8\r\n"
     b"content-length: %d\r\nconnection: close\r\n\r\n%s"
 )
+HEAD_SECONDS = 30.0
+"""How long a connection may take to send a head, from its opening or the head's first byte."""
+_TOO_SLOW = _REFUSAL.replace(b"431 Request Header Fields Too Large", b"408 Request Timeout")
+_SLOW_DETAIL = b"the request line and headers did not come in time; send the request again"
 _DETAIL = f"the request line and headers are larger than {HEAD_BYTES} bytes; send less".encode()
 
 
@@ -40,6 +45,17 @@ class BoundedHeadsProtocol(HttpToolsProtocol):
         self._heads = 0
         self._is_in_head = False
         self._head_bytes = 0
+        self._deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's own
+        """Begin to wait for the first head."""
+        super().connection_made(transport)
+        self._expect_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait for nothing any more."""
+        self._stop_waiting()
+        super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """Receive a piece, and close the connection if an incomplete head has grown too large."""
@@ -57,11 +73,28 @@ class BoundedHeadsProtocol(HttpToolsProtocol):
         super().on_message_begin()
         self._heads += 1
         self._is_in_head, self._head_bytes = True, 0
+        if self._deadline is None:
+            self._expect_head()
 
     def on_headers_complete(self) -> None:
         """Handle the end of a head."""
         self._is_in_head = False
+        self._stop_waiting()
         super().on_headers_complete()
+
+    def _expect_head(self) -> None:
+        self._deadline = self.loop.call_later(HEAD_SECONDS, self._give_up)
+
+    def _stop_waiting(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _give_up(self) -> None:
+        """Close a connection whose head does not come; between two requests uvicorn does, after its ``timeout_keep_alive``."""
+        if not self.transport.is_closing():
+            self.transport.write(_TOO_SLOW % (len(_SLOW_DETAIL), _SLOW_DETAIL))
+            self.transport.close()
 
 
 _DRAIN_SECONDS = 5

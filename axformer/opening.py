@@ -26,6 +26,7 @@ from axformer.intake.likeness import figures_of, unlike
 from axformer.intake.parts import split_off
 from axformer.new_head import Headed, loaded_again, train_head
 from axformer.notes import UNLABELLED_ROWS, confirming_rows
+from axformer.pulse import beat
 from axformer.repair.freezing import check_freezes
 from axformer.repair.teacher import for_teacher
 from axformer.repair.training import Training, check_trainable
@@ -71,7 +72,11 @@ def open_inputs(settled: SettledRun, device: str) -> Inputs:
         InputError: something cannot be read, or does not fit the other inputs.
     """
     run, settings = settled.run, settled.finetune
-    rows = {part: read_data(part, source_of(reference), settings) for part, reference in run.data().items()}
+    rows = {}
+    for part, reference in run.data().items():
+        beat()
+        rows[part] = read_data(part, source_of(reference), settings)
+    beat()
     seed = 0 if settings is None else settings.seed
     loaded = for_run(load_checkpoint(run.checkpoint.uri, device, run.head, seed), rows)
     names = {part: shown_name(source.uri) for part, source in run.sources().items()}

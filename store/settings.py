@@ -82,6 +82,13 @@ class Settings(BaseSettings):
     slice_seconds: float = Field(default=120.0, gt=0)
     """How long a job runs before those that wait get their turn. Its model is loaded again, if it did not stay in memory,
     in some ten seconds, so shorter slices would cost more than a tenth of the time."""
+    silent_opening_seconds: float = Field(default=600.0, gt=0)
+    """How long a job's process may say nothing while it reads model and data, before it is ended and the job fails. It gives a
+    sign of life for every thousand texts."""
+    silent_seconds: float = Field(default=3600.0, gt=0)
+    """The same afterwards: the longest single step is a form of the largest model, which gives no sign meanwhile."""
+    job_seconds: float | None = Field(default=None, gt=0)
+    """How long a job may hold workers in all, before it fails; a team may have a lower limit. None sets no limit."""
     obey_seconds: float = Field(default=6.0, gt=0)
     """How long a worker's process may take to stop when its job is cancelled, or to give it back when the worker must end,
     before the supervisor kills it. A worker that must end has 10 s in all."""
@@ -100,6 +107,10 @@ class Settings(BaseSettings):
     those that the machine grants, and logs the others."""
     sandbox_file_bytes: int = Field(default=256 * GIB, ge=1)
     """Largest file that a job may write: what a pass keeps between trials may be in one."""
+    job_disk_bytes: int | None = Field(default=None, ge=1)
+    """Bytes that a job may have on its machine's disk beside its inputs; None sets no limit but that of the disk."""
+    job_disk_files: int = Field(default=100_000, ge=1)
+    """Files and directories that a job may have there; a job of the largest model with all forms has some hundred."""
     result_max_bytes: int = Field(default=64 * GIB, ge=1)
     """Most bytes of a job's result: four forms of the largest checkpoint that is fetched, and room."""
     max_attempts: int = Field(default=MAX_ATTEMPTS, ge=1)
@@ -152,6 +163,18 @@ class Settings(BaseSettings):
     """Largest request body other than an upload; the longest sensible job is a few kilobytes."""
     uploads_at_once: int = Field(default=16, ge=1)
     """Uploads received at the same time; each holds a thread, so slow senders must not take them all."""
+    upload_slowest: int = Field(default=16 * 2**10, ge=0)
+    """Bytes a second below which an upload is refused: a slow line, or somebody who holds a place."""
+    upload_pace_seconds: float = Field(default=20.0, gt=0)
+    """Over how long its speed is measured, and how long it may be silent."""
+    looks_at_once: int = Field(default=2, ge=1)
+    """Files that an API process looks into at a time, one for each team: a look takes as long as a file is large."""
+    look_wait_seconds: float = Field(default=2.0, ge=0)
+    """How long a look waits for its place before it is refused."""
+    requests_waiting: int = Field(default=100, ge=0)
+    """Requests that wait for a session at a time; more are refused at once, and half as many of one sender."""
+    shed_seconds: float = Field(default=2.0, gt=0)
+    """How long the first of them may have waited until new ones are refused."""
     sessions_at_once: int = Field(default=8, ge=1)
     """Requests of an API process that hold a database session at the same time; the others wait for their turn. More would
     only fight for Python's lock; it must stay below ``pool_size`` plus ``pool_overflow``."""

@@ -86,6 +86,10 @@ def clean(sessions: Sessions, settings: Settings, storage: Storage) -> Cleaned:
     return Cleaned(**amounts, failed=failed)
 
 
+class NotCleanedError(StoreError):
+    """Something that was to be removed could not be."""
+
+
 class Janitor(Periodic):
     """A thread that cleans when it starts and then periodically until it is stopped."""
 
@@ -96,7 +100,10 @@ class Janitor(Periodic):
 
     def once(self) -> None:
         """Clean."""
-        _tell(clean(self._sessions, self._settings, open_storage(self._settings)))
+        cleaned = clean(self._sessions, self._settings, open_storage(self._settings))
+        _tell(cleaned)
+        if cleaned.failed:
+            raise NotCleanedError(f"{cleaned.failed} of the steps failed; the log says why")
 
 
 def _tell(cleaned: Cleaned) -> None:

@@ -1,4 +1,4 @@
-"""Teams, their limits, keys and jobs, for the operator: ``python -m api.admin team create NAME``.
+"""Teams, their limits, keys, jobs and workers, for the operator: ``python -m api.admin team create NAME``.
 
 Needs the service's settings. Changes are in the team's audit log.
 """
@@ -21,13 +21,14 @@ from store.repositories.audit import Operator, note
 from store.repositories.jobs import unended_of_all
 from store.repositories.keys import find_key, list_keys
 from store.repositories.teams import TeamLimits, Use, create_team, find_team, limits_of, list_teams, set_limits, use_of
+from store.repositories.workers import FORGOTTEN_AFTER, find_worker, living_workers
 from store.session import make_engine, make_sessions, session_scope
 from store.settings import Settings
 from store.tables.jobs import Job
 from store.tables.teams import ApiKey, Team
 
 app = typer.Typer(
-    no_args_is_help=True, help="Teams, keys and jobs of the AxFormer service.", pretty_exceptions_enable=False
+    no_args_is_help=True, help="Teams, keys, jobs and workers of the AxFormer service.", pretty_exceptions_enable=False
 )
 team_app = typer.Typer(no_args_is_help=True, help="Teams.")
 app.add_typer(team_app, name="team")
@@ -36,6 +37,9 @@ app.add_typer(key_app, name="key")
 
 job_app = typer.Typer(no_args_is_help=True, help="Jobs of all teams.")
 app.add_typer(job_app, name="job")
+
+worker_app = typer.Typer(no_args_is_help=True, help="Workers.")
+app.add_typer(worker_app, name="worker")
 
 TeamName = Annotated[str, typer.Argument(help="The team's name.")]
 
@@ -62,6 +66,7 @@ def limit(
     running: Annotated[str | None, typer.Option(help=f"Jobs that workers hold at a time. {_HOW}")] = None,
     queued: Annotated[str | None, typer.Option(help=f"Posted jobs that wait. {_HOW}")] = None,
     stored: Annotated[str | None, typer.Option(help=f"Bytes of uploads and artifacts, as in 20GB. {_HOW}")] = None,
+    seconds: Annotated[str | None, typer.Option(help=f"Seconds for which workers hold one job. {_HOW}")] = None,
 ) -> None:
     """Limit what a team may use. Limits that are not named stay, and so does what the team already uses."""
     with store() as session:
@@ -71,6 +76,7 @@ def limit(
             old.running if running is None else _count("--running", running),
             old.queued if queued is None else _count("--queued", queued),
             old.stored_bytes if stored is None else _bytes("--stored", stored),
+            old.seconds if seconds is None else _count("--seconds", seconds, least=1),
         )
         set_limits(session, found.id, new)
         note(session, Operator(found.id), "team.limit", found.id)
@@ -86,11 +92,11 @@ def show(team: Annotated[str | None, typer.Argument(help="The team's name; all t
             typer.echo(_team_line(one, use_of(session, one.id), limits_of(session, one.id)))
 
 
-def _count(option: str, text: str) -> int | None:
+def _count(option: str, text: str, least: int = 0) -> int | None:
     if text == _NO_LIMIT:
         return None
-    if not text.isdecimal():
-        raise refused(f"{option}={text} is not a limit; give a whole number from 0, or {_NO_LIMIT}")
+    if not text.isdecimal() or int(text) < least:
+        raise refused(f"{option}={text} is not a limit; give a whole number from {least}, or {_NO_LIMIT}")
     return int(text)
 
 
@@ -105,9 +111,10 @@ def _bytes(option: str, text: str) -> int | None:
 
 def _team_line(team: Team, use: Use, limits: TeamLimits) -> str:
     figures = [
-        f"{name} {used}, no limit" if most is None else f"{name} {used} of {most}"
-        for (name, used), most in zip(vars(use).items(), vars(limits).values(), strict=True)
+        f"{name} {used}, no limit" if (most := getattr(limits, name)) is None else f"{name} {used} of {most}"
+        for name, used in vars(use).items()
     ]
+    figures += [] if limits.seconds is None else [f"{limits.seconds} seconds for a job"]
     return f"{team.name} ({team.id}): {'; '.join(figures)}"
 
 
@@ -228,6 +235,27 @@ def cancel_job(job: Annotated[str, typer.Argument(help="The job's id.")]) -> Non
             raise refused(f"there is no job '{job}'; job list shows those that have not ended")
         state = steering.cancel(session, Operator(found.team_id), job).state
     typer.echo(f"{job} is {state}")
+
+
+@worker_app.command("list")
+def list_workers() -> None:
+    """Show the workers that were seen within a day, and which of them take no more jobs."""
+    now = datetime.now(UTC)
+    with store() as session:
+        for worker in living_workers(session, FORGOTTEN_AFTER.total_seconds()):
+            drained = ", takes no more jobs" if worker.is_draining else ""
+            typer.echo(f"{worker.name} {worker.device}: seen {_ago(now - worker.last_seen)} ago{drained}")
+
+
+@worker_app.command("drain")
+def drain(worker: Annotated[str, typer.Argument(help="The worker's name.")]) -> None:
+    """Let a worker end its present job and take no other, until it is started anew."""
+    with store() as session:
+        found = find_worker(session, worker)
+        if found is None:
+            raise refused(f"there is no worker '{worker}'; worker list shows them")
+        found.is_draining = True
+    typer.echo(f"{worker} takes no more jobs; stop it when job list shows none of its machine")
 
 
 def _ago(passed: timedelta) -> str:

@@ -4,18 +4,51 @@ The framework's own parser keeps a whole copy on the disk before the endpoint se
 connection to the storage.
 """
 
+import time
 from collections import deque
 from collections.abc import AsyncIterator
 
+import anyio
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.requests import ClientDisconnect
 
-from api.errors import BadRequestError, FieldError, InvalidInputError, UnsupportedMediaError
+from api.errors import BadRequestError, FieldError, InvalidInputError, TooSlowError, UnsupportedMediaError
 
 FIELD = "file"
 _HOW = "send it as curl -F file=@model.tar.gz does"
 _FILENAME_LENGTH = 255  # what file systems take
+
+
+async def paced(body: AsyncIterator[bytes], slowest: int, seconds: float) -> AsyncIterator[bytes]:
+    """The pieces of a body that comes fast enough; only the time that its sender takes counts.
+
+    Args:
+        slowest: bytes a second.
+        seconds: over how long the speed is measured, and the longest silence.
+
+    Raises:
+        TooSlowError: it comes too slowly.
+    """
+    waited, received = 0.0, 0
+    refusal = TooSlowError(
+        f"the file comes with less than {slowest} bytes a second; send it over a faster connection, or give a URL instead"
+    )
+    while True:
+        began = time.monotonic()
+        try:
+            with anyio.fail_after(seconds):
+                piece = await anext(body, None)
+        except TimeoutError:
+            raise refusal from None
+        if piece is None:
+            return
+        waited, received = waited + time.monotonic() - began, received + len(piece)
+        if waited >= seconds:
+            if received < slowest * waited:
+                raise refusal
+            waited, received = 0.0, 0
+        yield piece
 
 
 class FilePart:

@@ -1,6 +1,7 @@
 """The library's pictures on pages, drawn for the available width with no more trials than can be distinguished."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import Query
@@ -16,7 +17,7 @@ from axformer.drawing.chart import TrialCounts, loss_chart
 from axformer.drawing.curve import path_curve
 from axformer.drawing.picture import picture
 from axformer.drawing.svg import NARROW, WIDE, inline
-from axformer.plan.elements import Dimensions, parse
+from axformer.plan.elements import Dimensions, neurons, parse
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Verdict
 from axformer.wire.report import PathPoint
@@ -24,6 +25,7 @@ from store.repositories.trace_views import (
     Totals,
     TracePoint,
     element_points,
+    gone_neurons,
     last_plan,
     standing_trials,
     thinned_points,
@@ -37,8 +39,9 @@ MOST_MARKS = 800
 MOST_NEURONS = 3000
 """Trials of neurons that the map shows one by one: a large encoder in groups of a twelfth has 300; more than some thousand
 would be thinner than a line."""
-_ONLY_REMOVED = Markup(
-    '<p class="note under">Of the neurons only those that were removed are marked: there are too many trials to show each.</p>'
+_CROWDED = Markup(
+    '<p class="note under">Too many groups of neurons were tried to show each: parts of which most neurons are removed are '
+    "marked.</p>"
 )
 WidthQuery = Annotated[int, Query(ge=NARROW, le=WIDE)]
 
@@ -118,7 +121,12 @@ def map_of(session: Session, job: Job, width: int = PLACE) -> Markup | None:
         if point.element is not None and point.verdict == Verdict.ACCEPT:
             top_k, refit = job.config.get("attention_top_k"), bool(job.config.get("refit"))
             plan = plan.apply(parse(point.element), top_k=top_k, keeps_bias=refit)
-    return markup(picture(plan, dimensions, points, width)) + ("" if is_whole else _ONLY_REMOVED)
+    if is_whole:
+        return markup(picture(plan, dimensions, points, width))
+    for layer, ranges in gone_neurons(session, job.id, upto=_kept(job)).items():
+        gone = replace(neurons(layer, ranges[0][0], ranges[-1][1]), scattered=tuple(ranges))
+        plan = plan.apply(gone, top_k=None, keeps_bias=True)
+    return markup(picture(plan, dimensions, points, width, is_crowded=True)) + _CROWDED
 
 
 def curve_of(path: Sequence[PathPoint], width: int = PLACE) -> Markup | None:

@@ -10,7 +10,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from sqlalchemy.exc import SQLAlchemyError
 
 from api.deps import CallerDep, ReadingDep, ResourcesDep
-from api.metrics import counted, jobs_by_state
+from api.metrics import counted, jobs_by_state, last_successes
 from api.openapi import Responses, answer, answers
 from api.resources import Resources
 from api.wakeup import Wakeup
@@ -19,6 +19,8 @@ from axformer.wire.health import HealthRead, ReadyRead
 from store.migrate import newest_revision
 from store.repositories.revision import database_revision
 from store.session import Sessions, session_scope
+from store.settings import Settings
+from store.system.disk import free_bytes
 
 _OK = "ok"
 
@@ -27,8 +29,9 @@ def _ready(resources: Resources) -> ReadyRead:
     """Each part, ``ok`` or what is wrong with it; ``status`` is ``ok`` when all are."""
     database, migrations = _database(resources.sessions)
     broker = _broker(resources.wakeup)
-    status = _OK if database == migrations == broker == _OK else "unavailable"
-    return ReadyRead(status=status, database=database, migrations=migrations, broker=broker)
+    disk = _disk(resources.settings)
+    status = _OK if database == migrations == broker == disk == _OK else "unavailable"
+    return ReadyRead(status=status, database=database, migrations=migrations, broker=broker, disk=disk)
 
 
 def _database(sessions: Sessions) -> tuple[str, str]:
@@ -41,6 +44,11 @@ def _database(sessions: Sessions) -> tuple[str, str]:
     if found == wanted:
         return _OK, _OK
     return _OK, f"the schema is at {found}, this code needs {wanted}; run python -m store.migrate"
+
+
+def _disk(settings: Settings) -> str:
+    free, kept = free_bytes(settings.var_dir), settings.fetch.keep_free_bytes
+    return _OK if free >= kept else f"has {free} bytes left, fewer than the {kept} that are kept free; make room"
 
 
 def _broker(wakeup: Wakeup) -> str:
@@ -81,5 +89,5 @@ def get_readiness(resources: ResourcesDep, response: Response) -> ReadyRead:
 @router.get("/metrics", summary="Read metrics", response_class=Response, responses=_METRICS)
 def get_metrics(_: CallerDep, session: ReadingDep, resources: ResourcesDep) -> Response:
     """Read jobs by state, requests and their durations, for Prometheus."""
-    text = counted(resources.registry) + jobs_by_state(session)
+    text = counted(resources.registry) + jobs_by_state(session) + last_successes(session)
     return Response(text, media_type=CONTENT_TYPE_PLAIN_0_0_4)

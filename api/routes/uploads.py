@@ -8,7 +8,7 @@ from fastapi import APIRouter, BackgroundTasks, Request, Response
 
 from api.deps import CallerDep, ReadingDep, ResourcesDep, SessionDep, StorageDep, WriterDep
 from api.errors import BodyTooLargeError
-from api.http.multipart import FIELD, FilePart
+from api.http.multipart import FIELD, FilePart, paced
 from api.openapi import answers
 from api.resources import Resources
 from api.services import uploads
@@ -40,7 +40,7 @@ _BODY = {"required": True, "content": {"multipart/form-data": {"schema": _FORM, 
     "",
     summary="Send a file",
     status_code=201,
-    responses=answers(201, "The file is stored.", "upload", 400, 401, 409, 413, 415, 422),
+    responses=answers(201, "The file is stored.", "upload", 400, 401, 408, 409, 413, 415, 422),
     openapi_extra={"requestBody": _BODY},
 )
 async def post_upload(request: Request, caller: WriterDep, resources: ResourcesDep, response: Response) -> UploadRead:
@@ -50,9 +50,12 @@ async def post_upload(request: Request, caller: WriterDep, resources: ResourcesD
     `.parquet` for data.
     """
     _check_declared_size(request, resources)
-    part = FilePart(request.headers.get("content-type"), request.stream())
+    settings = resources.settings
+    body = paced(request.stream(), settings.upload_slowest, settings.upload_pace_seconds)
+    part = FilePart(request.headers.get("content-type"), body)
     # A separate thread limit: a slow sender holds a thread for as long as it sends.
-    uploaded = await anyio.to_thread.run_sync(_receive, part, caller, resources, limiter=resources.upload_limiter)
+    with resources.upload_places.taken(caller.team_id):
+        uploaded = await anyio.to_thread.run_sync(_receive, part, caller, resources, limiter=resources.upload_limiter)
     response.headers["Location"] = f"{PATH}/{uploaded.id}"
     return uploaded
 

@@ -10,9 +10,14 @@ from typing import Any
 from axformer.data.padding import BY_TOKENIZER, Padding
 from axformer.data.rows import Rows
 from axformer.errors import CheckpointError
+from axformer.pulse import beat
 
 UNLABELLED = -100
 """The label of an ignored token, as in transformers."""
+_PART = 1000
+"""Inputs that are tokenized at a time: a second of work for ordinary texts."""
+_INPUT_OF_WINDOW = "overflow_to_sample_mapping"
+"""What of an encoding counts its inputs, where one of them has several windows."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +147,7 @@ def tokenize(
     """
     max_length, max_tokens = limits.max_length, limits.max_tokens
     options |= {"return_attention_mask": True}
-    encoding = tokenizer(first, second, truncation=False, verbose=False, **options)
+    encoding = in_parts(tokenizer, first, second, truncation=False, verbose=False, **options)
     lengths = [len(ids) for ids in encoding["input_ids"]]
     longest = max(range(len(lengths)), key=lengths.__getitem__)
     if max_length is None and max_tokens is not None and lengths[longest] > max_tokens:
@@ -156,7 +161,31 @@ def tokenize(
     if max_length is None or max(lengths) <= max_length:
         return encoding, 0
     cut = {place // inputs_a_row for place, length in enumerate(lengths) if length > max_length}
-    return tokenizer(first, second, truncation=True, max_length=max_length, **options), len(cut)
+    return in_parts(tokenizer, first, second, truncation=True, max_length=max_length, **options), len(cut)
+
+
+def in_parts(
+    tokenizer: Any, first: Sequence[Any], second: Sequence[Any] | None = None, *, part: int = _PART, **options: Any
+) -> Any:
+    """The encoding of many inputs, made part by part with a sign of life before each; the parts change nothing in it.
+
+    Args:
+        part: inputs of a part.
+    """
+    if len(first) <= part:
+        beat()
+        return tokenizer(first, second, **options)
+    whole: dict[str, list[Any]] = {}
+    encodings: list[Any] = []
+    for start in range(0, len(first), part):
+        beat()
+        here = slice(start, start + part)
+        made = tokenizer(first[here], None if second is None else second[here], **options)
+        for name, values in made.items():
+            shifted = [start + value for value in values] if name == _INPUT_OF_WINDOW else values
+            whole.setdefault(name, []).extend(shifted)
+        encodings += made.encodings or []
+    return type(made)(whole, encodings or None)
 
 
 def require_fast(tokenizer: Any, why: str) -> None:

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
+import numpy as np
+
 from axformer.drawing.marks import DrawnTrial, measured
 from axformer.plan.elements import (
     Dimensions,
@@ -19,7 +21,7 @@ from axformer.plan.elements import (
     neurons,
     parse,
 )
-from axformer.plan.plan import LayerPlan
+from axformer.plan.plan import LayerPlan, Plan
 from axformer.plan.trial import Verdict
 
 FATES = {
@@ -30,6 +32,8 @@ FATES = {
     "untried": "not tried yet",
 }
 """Shades of elements and their meanings."""
+_CELLS = 128
+"""Of a layer whose neurons are too many to draw each group."""
 _BY_VERDICT: Mapping[str, str] = {Verdict.REJECT: "kept", Verdict.REFINE: "opened", Verdict.ACCEPT: "gone"}
 
 
@@ -75,11 +79,36 @@ def _planned(element: Element, start: int, stop: int, is_kept: bool) -> DrawnPar
     return DrawnPart(element.id, start, stop, shade, FATES[shade])
 
 
+def crowd(index: int, left: LayerPlan, size: int) -> list[DrawnPart]:
+    """The neurons of a layer in equal cells, each with the share that is removed; alike ones side by side are one part."""
+    kept = np.zeros(size + 1)
+    for start, stop in left.neurons:
+        kept[start:stop] = 1
+    before = np.concatenate(([0], np.cumsum(kept)))
+    edges = np.linspace(0, size, min(size, _CELLS) + 1).astype(int)
+    gone = 2 * (before[edges[1:]] - before[edges[:-1]]) < np.diff(edges)
+    bounds = edges[[0, *(np.flatnonzero(np.diff(gone)) + 1), len(gone)]]
+    return [
+        DrawnPart(
+            neurons(index, start, stop).id,
+            start,
+            stop,
+            "gone" if gone[np.searchsorted(edges, start)] else "kept",
+            f"{stop - start - int(before[stop] - before[start]):,} of {stop - start:,} removed",
+        )
+        for start, stop in pairwise(bounds.tolist())
+    ]
+
+
 class Fates:
     """The fate of every element by the trials of a pass; the last trial of an element counts."""
 
-    def __init__(self, dimensions: Dimensions, trials: Sequence[DrawnTrial]) -> None:
-        self._dimensions = dimensions
+    def __init__(self, dimensions: Dimensions, trials: Sequence[DrawnTrial], plan: Plan | None = None) -> None:
+        """
+        Args:
+            plan: what is left, where too many groups of neurons were tried to draw each.
+        """
+        self._dimensions, self._plan = dimensions, plan
         tried = [trial for trial in trials if trial.element is not None and not is_of_encoder(trial.element)]
         self._trials = {str(trial.element): trial for trial in tried}
         self._groups: dict[int, list[Element]] = {}
@@ -107,6 +136,8 @@ class Fates:
         block, size = self._block(ffn(index)), self._dimensions.intermediate_size
         if block is not None and block.verdict == Verdict.ACCEPT:
             return [self._part(ffn(index), 0, size, of=block)]
+        if self._plan is not None:
+            return crowd(index, self._plan.layers[index], size)
         groups = self._groups.get(index, [])
         return [self._part(neurons(index, 0, size), 0, size, block=block), *map(self._part, groups, *_places(groups))]
 

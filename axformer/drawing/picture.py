@@ -62,7 +62,14 @@ class _Columns:
         return self.attention + self.strip + self._side + self.square
 
 
-def picture(plan: Plan, dimensions: Dimensions, trials: Sequence[DrawnTrial] | None = None, width: int = WIDTH) -> str:
+def picture(
+    plan: Plan,
+    dimensions: Dimensions,
+    trials: Sequence[DrawnTrial] | None = None,
+    width: int = WIDTH,
+    *,
+    is_crowded: bool = False,
+) -> str:
     """The SVG text of a plan for a model with these dimensions, the last layer on top as in the paper.
 
     Args:
@@ -70,10 +77,11 @@ def picture(plan: Plan, dimensions: Dimensions, trials: Sequence[DrawnTrial] | N
         dimensions: of the model before the pass.
         trials: of the pass; the last one of each element counts. Without them the plan alone is shown.
         width: units of the picture.
+        is_crowded: whether the trials are without those of neurons, which are drawn by the plan.
     """
     summary = describe_plan(plan, dimensions)
     canvas = Canvas("plan", "What is left of each layer", ["; ".join(summary.split("; ")[:3])], summary, width)
-    fates = None if trials is None else Fates(dimensions, trials)
+    fates = None if trials is None else Fates(dimensions, trials, plan if is_crowded else None)
     columns = _Columns(width, 0 if fates is None else _SQUARE)
     first = canvas.top + 34
     rows = (

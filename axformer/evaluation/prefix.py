@@ -27,6 +27,7 @@ from axformer.evaluation.walk import Walk, added, has_shares
 from axformer.model.tail import ReadPosition, mixes, read_positions, tail_start
 from axformer.plan.blocks import Block, all_blocks
 from axformer.plan.plan import LayerPlan, Plan
+from axformer.pulse import beat
 from axformer.tasks.base import Losses
 
 
@@ -136,6 +137,7 @@ class PrefixEvaluator(Evaluator):
 
         def computed() -> Iterator[tuple[Tensor, Tensor]]:
             for index in self._order:
+                beat()
                 rows = self._rows[index]
                 if untouched is not None and self.samples.batches[index].tokens <= reach:
                     yield rows, untouched[rows]

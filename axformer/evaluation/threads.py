@@ -22,6 +22,7 @@ from axformer.data.batches import Samples
 from axformer.evaluation.base import Evaluator, Fitting, Part, by_sample
 from axformer.evaluation.prefix import PrefixEvaluator
 from axformer.plan.plan import Plan
+from axformer.pulse import beat
 from axformer.tasks.base import Losses
 
 MOST_THREADS = 4
@@ -89,6 +90,7 @@ class ThreadedEvaluator(Evaluator):
         """Yield the losses of model rows, one batch of each thread at a time."""
         waiting = [evaluator.rows(plan) for evaluator in self._evaluators]
         while parts := [part for part in self._pool.map(_next, waiting) if part is not None]:
+            beat()  # here: the threads have no listener
             yield Part(torch.cat([part.places for part in parts]), torch.cat([part.losses for part in parts]))
 
 

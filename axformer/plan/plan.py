@@ -245,19 +245,19 @@ def kept_neurons(plan: LayerPlan) -> Sequence[int]:
     return [neuron for start, stop in plan.neurons for neuron in range(start, stop)]
 
 
-def without_range(ranges: Ranges, start: int, stop: int) -> Ranges:
-    """Ascending half-open ranges with everything from ``start`` to ``stop`` taken out."""
-    pieces: list[tuple[int, int]] = []
-    for low, high in ranges:
-        pieces += [(low, min(high, start)), (max(low, stop), high)]
-    return tuple((low, high) for low, high in pieces if low < high)
-
-
 def without(ranges: Ranges, others: Ranges) -> Ranges:
-    """Ascending half-open ranges with everything in others taken out."""
-    for start, stop in others:
-        ranges = without_range(ranges, start, stop)
-    return ranges
+    """Ascending half-open ranges with everything in others, ascending too, taken out."""
+    pieces: list[tuple[int, int]] = []
+    first = 0
+    for low, high in ranges:
+        while first < len(others) and others[first][1] <= low:
+            first += 1
+        place = first
+        while place < len(others) and others[place][0] < high:
+            pieces.append((low, others[place][0]))
+            low, place = max(low, others[place][1]), place + 1
+        pieces.append((low, high))
+    return tuple((low, high) for low, high in pieces if low < high)
 
 
 def missing_from(plan: Plan, dimensions: Dimensions) -> list[Element]:

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from axformer.data.batches import Batch, Samples
 from axformer.intake.dataset import DataSet
+from axformer.pulse import beat
 from axformer.scores.confidence import Figures, Interval, bootstrap, interval, mcnemar
 from axformer.tasks.base import Task
 from axformer.wire.report import Comparison, Difference, Scores
@@ -153,6 +154,7 @@ def run(model: Any, batch: Batch, **options: Any) -> Any:
 
     ``options`` go to the model. Its hidden states, a tuple, keep their number format.
     """
+    beat()
     output = model(**batch.inputs, **options)
     for name, values in output.items():
         if isinstance(values, Tensor) and values.is_floating_point():

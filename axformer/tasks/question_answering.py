@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from axformer.data.batches import Batch
-from axformer.data.encoding import Encoded, TokenLimits, require_fast, without_labels
+from axformer.data.encoding import Encoded, TokenLimits, in_parts, require_fast, without_labels
 from axformer.data.rows import Rows
 from axformer.tasks.divergence import Predicted, where
 from axformer.tasks.guess import Guess, mean_by_sample
@@ -172,10 +172,10 @@ def _windows(rows: Rows, tokenizer: Any, length: int | None) -> Any:
     questions, contexts = rows.texts("question"), rows.texts("context")
     options: dict[str, Any] = {"return_offsets_mapping": True, "return_attention_mask": True}
     if length is None:
-        return tokenizer(questions, contexts, truncation=False, verbose=False, **options)
+        return in_parts(tokenizer, questions, contexts, truncation=False, verbose=False, **options)
     overlap = int(length * OVERLAP)
     room = length - tokenizer.num_special_tokens_to_add(pair=True)
-    question_ids = tokenizer(questions, add_special_tokens=False, verbose=False)["input_ids"]
+    question_ids = in_parts(tokenizer, questions, add_special_tokens=False, verbose=False)["input_ids"]
     for row, ids in enumerate(question_ids, start=1):
         if room - len(ids) <= overlap:
             raise rows.error(
@@ -183,11 +183,8 @@ def _windows(rows: Rows, tokenizer: Any, length: int | None) -> Any:
                 f"the question has {len(ids)} tokens, which leaves {max(0, room - len(ids))} of {length} for the context, "
                 f"and windows overlap by {overlap}; shorten it, or raise max_length",
             )
-    return tokenizer(
-        *(questions, contexts),
-        **{"truncation": "only_second", "max_length": length, "stride": overlap},
-        **{"return_overflowing_tokens": True, **options},
-    )
+    options |= {"truncation": "only_second", "max_length": length, "stride": overlap, "return_overflowing_tokens": True}
+    return in_parts(tokenizer, questions, contexts, **options)
 
 
 def _features(encoding: Any, rows: int) -> tuple[dict[str, list[Any]], list[int]]:

@@ -20,3 +20,4 @@ class ReadyRead(Schema):
     database: str
     migrations: str
     broker: str
+    disk: str = "ok"

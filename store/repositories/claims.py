@@ -102,11 +102,21 @@ def may_others_go_first(session: Session, job_id: str, *, able: Abilities = ALL)
 
 
 def yield_to_others(
-    session: Session, job_id: str, fence: int, reason: str, *, able: Abilities = ALL, rules: Rules = DEFAULT_RULES
+    session: Session,
+    job_id: str,
+    fence: int,
+    reason: str,
+    *,
+    counts: bool = False,
+    able: Abilities = ALL,
+    rules: Rules = DEFAULT_RULES,
 ) -> int | None:
-    """Queue a running job again with its trace if another would then be claimed before it; the attempt does not count.
+    """Queue a running job again with its trace if another would then be claimed before it.
 
     The order of claims itself decides: the job is queued, and taken back if it would be the next.
+
+    Args:
+        counts: whether the attempt counts; the caller sees to it that another one is left.
 
     Returns:
         The fence that the job waits with, one below that of its next claim; None if nothing has changed.
@@ -122,6 +132,7 @@ def yield_to_others(
     attempt = session.begin_nested()
     job.waits_since = func.clock_timestamp()
     waiting = release(session, job_id, fence, reason).fence
+    job.attempt += counts
     if head_of_line(session, able, rules, 1) in ([], [job_id]):
         attempt.rollback()
         return None

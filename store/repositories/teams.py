@@ -42,6 +42,8 @@ class TeamLimits:
     running: int | None = None
     queued: int | None = None
     stored_bytes: int | None = None
+    seconds: int | None = None
+    """For which one job may hold workers."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +57,15 @@ class Use:
 
 def limits_of(session: Session, team_id: str) -> TeamLimits:
     """A team's limits."""
-    query = select(Team.running_limit, Team.queued_limit, Team.stored_bytes_limit).where(Team.id == team_id)
+    query = select(Team.running_limit, Team.queued_limit, Team.stored_bytes_limit, Team.seconds_limit).where(
+        Team.id == team_id
+    )
     return TeamLimits(*session.execute(query).one())
 
 
 def set_limits(session: Session, team_id: str, limits: TeamLimits) -> None:
     """Change a team's limits, without effect on what it already uses."""
-    values = {"running_limit": limits.running, "queued_limit": limits.queued, "stored_bytes_limit": limits.stored_bytes}
+    values = {f"{name}_limit": most for name, most in vars(limits).items()}
     session.execute(update(Team).where(Team.id == team_id).values(values))
 
 

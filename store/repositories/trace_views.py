@@ -1,10 +1,11 @@
 """Views of a job's trace: sorted and filtered, thinned for a chart, summarized for a map."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, func, or_, select
+from sqlalchemy import ColumnElement, Integer, Text, and_, func, or_, select, true
 from sqlalchemy.orm import Session
 
 from axformer.plan.elements import ElementKind
@@ -14,7 +15,12 @@ from store.tables.trials import TrialRow
 SORTABLE = ("seq", "phase", "element", "verdict", "loss", "helped", "parameters", "seconds")
 """Columns that a table can be sorted by."""
 _STANDING = (Verdict.BASE.value, Verdict.ACCEPT.value)
+_MANY = 8
+"""How many times as many trials there may be as a chart marks, until it marks only some of those that were accepted."""
 _TURNS = (*_STANDING, Verdict.REFINE.value)
+_NUMBER = re.compile(r"\d+")
+_NEURONS = f".{ElementKind.NEURONS.value}."
+"""What the ids of neurons hold."""
 _COLUMNS = tuple(getattr(TrialRow, name) for name in Trial.model_fields)
 
 
@@ -73,12 +79,16 @@ def trial_table(
 
 
 def thinned_points(session: Session, job_id: str, *, most: int) -> list[TracePoint]:
-    """Trials as marks of a chart, in order: all accepted and refined ones, and about ``most`` of the rejected ones."""
+    """Trials as marks of a chart, in order: about ``most`` of the rejected ones, and all accepted and refined ones, or a few
+    times as many of them, drawn by their numbers, with the first and the last."""
     shown = TrialRow.job_id == job_id
     # Trials are numbered without gaps, and the last number is found without counting.
     last = session.scalars(select(func.max(TrialRow.seq)).where(shown)).one()
     step = max(1, -(-(last or 0) // most))
-    kept = () if step == 1 else (or_(TrialRow.seq % step == 0, TrialRow.verdict.in_(_TURNS)),)
+    is_turn: ColumnElement[bool] = TrialRow.verdict.in_(_TURNS)
+    if step > _MANY:
+        is_turn = and_(is_turn, or_(func.abs(func.hashint8(TrialRow.seq)) % (step // _MANY) == 0, TrialRow.seq == 0))
+    kept = () if step == 1 else (or_(TrialRow.seq % step == 0, TrialRow.seq == last, is_turn),)
     columns = (getattr(TrialRow, name) for name in TracePoint._fields)
     query = select(*columns).where(shown, *kept)
     return [TracePoint(*row) for row in session.execute(query.order_by(TrialRow.seq))]
@@ -91,18 +101,32 @@ def standing_trials(session: Session, job_id: str) -> list[Trial]:
 
 
 def element_points(session: Session, job_id: str, *, most_neurons: int) -> tuple[list[TracePoint], bool]:
-    """The trials of all elements, the last of each being its verdict, and whether they include all neuron groups.
+    """The trials of all elements, the last of each being its verdict, and whether they include those of neurons.
 
-    If there are more than ``most_neurons`` trials of neurons, only those that removed neurons are included.
+    They do not if there are more than ``most_neurons`` of them: :func:`gone_neurons` says what came of those.
     """
     shown = TrialRow.job_id == job_id
     # By the element, since a trade tries neurons too; the base has none.
-    is_neurons = func.coalesce(TrialRow.element.contains(f".{ElementKind.NEURONS.value}."), False)
-    count = session.scalars(select(func.count()).select_from(TrialRow).where(shown, is_neurons)).one()
-    whole = count <= most_neurons
-    kept = (shown,) if whole else (shown, or_(~is_neurons, TrialRow.verdict == Verdict.ACCEPT.value))
+    is_neurons = func.coalesce(TrialRow.element.contains(_NEURONS), False)
+    some = select(TrialRow.seq).where(shown, is_neurons).limit(most_neurons + 1).subquery()
+    whole = session.scalars(select(func.count()).select_from(some)).one() <= most_neurons
+    kept = (shown,) if whole else (shown, ~is_neurons)
     columns = (getattr(TrialRow, name) for name in TracePoint._fields)
     return [TracePoint(*row) for row in session.execute(select(*columns).where(*kept).order_by(TrialRow.seq))], whole
+
+
+def gone_neurons(session: Session, job_id: str, *, upto: int | None) -> dict[int, list[tuple[int, int]]]:
+    """The neurons that accepted trials removed, up to one of them: ascending half-open ranges by layer."""
+    accepted = [TrialRow.job_id == job_id, TrialRow.verdict == Verdict.ACCEPT.value]
+    accepted += [TrialRow.element.contains(_NEURONS), *([] if upto is None else [TrialRow.seq <= upto])]
+    layer = func.split_part(TrialRow.element, ".", 2).cast(Integer)
+    part = func.string_to_table(func.split_part(TrialRow.element, ".", 5), ",").table_valued("part").render_derived()
+    first, last = (func.split_part(part.c.part, ":", number) for number in (1, 2))
+    stop = func.coalesce(func.nullif(last, "").cast(Integer), first.cast(Integer) + 1)
+    ranges = func.range_agg(func.int4range(first.cast(Integer), stop)).cast(Text)  # the driver reads ranges slowly
+    query = select(layer, ranges).join_from(TrialRow, part, true()).where(*accepted).group_by(layer)
+    edges = {index: list(map(int, _NUMBER.findall(found))) for index, found in session.execute(query)}
+    return {index: list(zip(found[::2], found[1::2], strict=True)) for index, found in edges.items()}
 
 
 def last_plan(session: Session, job_id: str, *, upto: int | None) -> list[dict[str, Any]] | None:

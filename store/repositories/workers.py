@@ -1,6 +1,6 @@
 """The registered workers, which of them are alive, and the messages that are to be sent to them through the broker."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -47,6 +47,17 @@ def see_process(session: Session, process: str) -> None:
 def find_worker(session: Session, name: str) -> Worker | None:
     """The worker of this name; None until it has registered."""
     return session.get(Worker, name, populate_existing=True)
+
+
+def note_successes(session: Session, name: str, times: Mapping[str, float]) -> None:
+    """Record when each of a worker's threads last did its work without an error, in seconds since 1970."""
+    noted = update(Worker).where(Worker.name == name).values(succeeded_at=dict(times))
+    session.execute(noted, execution_options={"synchronize_session": False})
+
+
+def is_draining(session: Session, name: str) -> bool:
+    """Whether the operator wants a worker to take no more jobs."""
+    return bool(session.scalar(select(Worker.is_draining).where(Worker.name == name)))
 
 
 def living_workers(session: Session, within_seconds: float) -> Sequence[Worker]:

@@ -15,6 +15,7 @@ class Team(Base):
     __tablename__ = "teams"
     __table_args__ = (
         CheckConstraint("running_limit >= 0 AND queued_limit >= 0 AND stored_bytes_limit >= 0", name="limits"),
+        CheckConstraint("seconds_limit > 0", name="seconds_limit"),
     )
 
     id: Mapped[str] = mapped_column(primary_key=True)
@@ -26,6 +27,8 @@ class Team(Base):
     """Most queued jobs."""
     stored_bytes_limit: Mapped[int | None]
     """Most bytes of uploads and artifacts."""
+    seconds_limit: Mapped[int | None]
+    """Most seconds for which workers hold one job."""
     used_seconds: Mapped[float] = mapped_column(Double, server_default=text("0"))
     """Worker time of ended turns, decayed by the half-life up to ``used_as_of``."""
     used_as_of: Mapped[datetime] = mapped_column(server_default=func.now())

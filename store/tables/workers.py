@@ -6,6 +6,7 @@ of a lease never waits for a row that others write.
 """
 
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Double, ForeignKey, Identity, Index, func, text
 from sqlalchemy.orm import Mapped, mapped_column
@@ -29,6 +30,10 @@ class Worker(Base):
     machine: Mapped[str | None]
     """Its machine, by the directory that holds the state of its jobs; workers that share the directory share the machine. Null
     for workers of earlier versions."""
+    is_draining: Mapped[bool] = mapped_column(server_default=text("false"))
+    """Whether the operator wants it to take no more jobs."""
+    succeeded_at: Mapped[dict[str, Any] | None]
+    """When each of its periodic threads last did its work without an error, by its name, in seconds since 1970."""
     created_at: Mapped[CreatedAt]
     last_seen: Mapped[datetime] = mapped_column(server_default=func.now())
     """When it last looked for a job, renewed its lease, or found that there is nothing for it to do."""

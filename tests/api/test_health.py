@@ -9,7 +9,9 @@ from starlette.testclient import TestClient
 
 from api.main import create_app
 from axformer import __version__
+from axformer.wire.devices import Device
 from store.migrate import newest_revision
+from store.repositories.workers import note_successes, note_worker
 from store.session import session_scope
 from store.system.processes import free_port
 
@@ -20,7 +22,7 @@ def test_all_parts_there(client):
     assert told == {"status": "ok", "version": __version__}
     answer = client.get("/readyz")
     assert answer.status_code == 200
-    assert answer.json() == {"status": "ok", "database": "ok", "migrations": "ok", "broker": "ok"}
+    assert answer.json() == {"status": "ok", "database": "ok", "migrations": "ok", "broker": "ok", "disk": "ok"}
 
 
 @pytest.mark.parametrize(
@@ -83,3 +85,19 @@ def test_metrics_count_jobs_and_requests_by_route(api, stage):
     assert samples["axformer_http_requests_total", "404", "GET", "unknown"] == 1
     assert samples["axformer_http_requests_total", "/healthz", "200", "GET"] == 1
     assert samples["axformer_http_request_seconds_count", "/v1/jobs/{job_id}", "GET"] == 3
+
+
+def test_a_full_disk_is_not_ready(settings):
+    fetch = settings.fetch.model_copy(update={"keep_free_bytes": 2**60})
+    with TestClient(create_app(settings.model_copy(update={"fetch": fetch}))) as client:
+        answer = client.get("/readyz")
+    assert (answer.status_code, answer.json()["status"]) == (503, "unavailable")
+    assert "make room" in answer.json()["disk"]
+
+
+def test_when_each_thread_of_a_worker_last_did_its_work_is_a_metric(api, sessions):
+    with session_scope(sessions) as session:
+        note_worker(session, "host:1", "host:2", "axformer", Device.CPU)
+        note_successes(session, "host:1", {"janitor": 1_700_000_000.0})
+    line = 'axformer_worker_last_success_seconds{thread="janitor",worker="host:1"} 1.7e+09'
+    assert line in api.get("/metrics").text.splitlines()

@@ -15,9 +15,10 @@ AT_ONCE = 100
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
-    """Fewer connections than threads."""
+    """Fewer connections than threads, and a line for all."""
     few = DatabaseSettings(pool_size=3, pool_overflow=0, pool_timeout_seconds=2.0)
-    return settings.model_copy(update={"database": few, "sessions_at_once": 2})
+    line = {"sessions_at_once": 2, "requests_waiting": 2 * AT_ONCE, "shed_seconds": 60.0}
+    return settings.model_copy(update={"database": few} | line)
 
 
 def test_requests_do_not_wait_for_each_others_connections_and_threads(live: str, stage: Stage, crew: Crew) -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from celery import Celery
 
+from store.repositories.workers import living_workers
+from store.session import Sessions, session_scope
 from store.settings import Settings
 from store.states import JobState
 from tests.integration.real_worker import (
@@ -48,6 +50,29 @@ def test_a_message_wakes_a_worker_that_runs_the_job(settings: Settings, post: Po
     assert sorted([*standing, *missing]) == sorted(RESTRICTIONS)
     assert {line["level"] for line in lines if line["event"] != "sandbox_restrictions_missing"} == {"info"}
     assert settings.broker_url.get_secret_value() not in log_of(settings).read_text()
+
+
+def drained(sessions: Sessions) -> bool:
+    """Have all workers that are known drain; whether there is one."""
+    with session_scope(sessions) as session:
+        found = living_workers(session, HOURS)
+        for one in found:
+            one.is_draining = True
+    return bool(found)
+
+
+def test_a_worker_that_drains_leaves_messages_to_others(settings: Settings, sessions: Sessions, post: Post) -> None:
+    with (
+        worker(settings, announce_seconds=0.2),
+        Celery(broker=settings.broker_url.get_secret_value(), set_as_current=False) as sender,
+        sender.connection_for_read() as connection,
+    ):
+        wait_until(lambda: drained(sessions), JOB_SECONDS, log_of(settings))
+        time.sleep(5.0)
+        post()
+        sender.send_task("worker.tasks.wake", queue=settings.celery_queue, ignore_result=True)
+        time.sleep(3.0)
+        assert connection.SimpleQueue(settings.celery_queue).qsize() == 1
 
 
 def test_without_any_message_jobs_are_found_given_back_at_the_end_and_found_again(

@@ -6,10 +6,13 @@ import io
 import json
 import re
 import tarfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
 import pytest
 
+from api.places import Places
 from axformer.scores.planning import free_of_labels_told
 from tests.pages.test_new_job import jobs_of, send
 
@@ -261,3 +264,28 @@ def test_no_session_is_open_while_a_file_is_read(member, upload, app, monkeypatc
     assert lines[1].startswith("Validation data dev.csv: ")
     assert len(held) >= 4
     assert set(held) == {0}
+
+
+def test_a_long_look_keeps_neither_another_team_nor_other_pages_waiting(member, rival, upload, app, monkeypatch):
+    model = upload("m.tar.gz", packed(CHECKPOINT)).removeprefix("upload:")
+    resources, began, ends = app.state.resources, threading.Event(), threading.Event()
+    resources.looks = Places("looks into files", 2, 1, wait_seconds=0.2)
+    read = type(resources.storage).read
+
+    def held(self, *arguments, **named):
+        began.set()
+        assert ends.wait(60)
+        return read(self, *arguments, **named)
+
+    monkeypatch.setattr(type(resources.storage), "read", held)
+    with ThreadPoolExecutor(1) as pool:
+        long = pool.submit(member.get, f"/uploads/{model}/model")
+        assert began.wait(60)
+        again = member.client.get(f"/uploads/{model}/model")
+        assert (again.status_code, again.headers["Retry-After"]) == (429, "5")
+        assert member.get("/").status_code == 200
+        with resources.looks.taken("another team"):
+            pass
+        ends.set()
+        assert long.result().status_code == 200
+    assert member.get(f"/uploads/{model}/model").status_code == 200

@@ -7,6 +7,7 @@ import tracemalloc
 
 import pytest
 
+from api.pages import pictures
 from api.pages.pictures import MOST_MARKS
 from api.services.trace_formats import CSV, NDJSON, PARQUET
 from axformer.config import make_config
@@ -167,7 +168,7 @@ def test_of_a_long_pass_a_sample_of_the_rejected_trials_is_marked_and_all_others
     job_id = stage.running(trials)
     with session_scope(sessions) as session:
         points = thinned_points(session, job_id, most=10)
-        assert [point.seq for point in points] == [0, 7, 8, *range(10, 100, 10)]
+        assert [point.seq for point in points] == [0, 7, 8, *range(10, 100, 10), 99]
         assert len(thinned_points(session, job_id, most=100)) == 100
         assert thinned_points(session, stage.queued(), most=10) == []
 
@@ -381,3 +382,21 @@ def test_a_finished_job_says_whether_its_gain_is_one(member, stage, make_trial):
     job_id = stage.running([make_trial(0)])
     stage.succeed(job_id, {}, finding=finding)
     assert "<strong>No reliable &lt;gain&gt;.</strong>" in member.get(f"/jobs/{job_id}").text
+
+
+def test_the_map_of_very_many_neurons_is_drawn_by_what_is_left(member, stage, make_trial, monkeypatch):
+    """One removal after the other takes the square of their number; a map holds no more than can be seen."""
+    monkeypatch.setattr(pictures, "MOST_NEURONS", 10)
+    every = [make_trial(0)]
+    for neuron in range(0, 40):
+        verdict = Verdict.ACCEPT if neuron < 16 or neuron == 39 else Verdict.REJECT
+        every.append(make_trial(len(every), element=f"layer.1.ffn.neurons.{neuron}:{neuron + 1}", verdict=verdict))
+    scattered = make_trial(len(every), element="layer.0.ffn.neurons.0:2,30,33:40", verdict=Verdict.ACCEPT)
+    dimensions = {"layers": 2, "heads": 2, "hidden_size": 4, "intermediate_size": 40}
+    job_id = stage.running([*every, scattered], {"done": 41, "known": 41, "dimensions": dimensions})
+    drawn = member.get(f"/jobs/{job_id}/map").text
+    assert "Too many groups of neurons" in drawn
+    assert f"{80 - 17 - 10} of 80 neurons kept" in drawn
+    assert 'data-element="layer.1.ffn.neurons.0:16"' in drawn
+    assert "layer.1.ffn.neurons.39:40: 1 of 1 removed" in drawn
+    assert 'data-element="layer.0.ffn.neurons.33:40"' in drawn

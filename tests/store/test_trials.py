@@ -7,7 +7,7 @@ from sqlalchemy import delete
 
 from axformer.plan.trial import Phase, Trial, Verdict
 from store.repositories import jobs, leases
-from store.repositories.trace_views import element_points
+from store.repositories.trace_views import element_points, gone_neurons
 from store.repositories.trials import all_trials, trials_after
 from store.session import Sessions, session_scope
 from store.tables.jobs import Job
@@ -91,6 +91,8 @@ def test_of_many_neurons_those_that_are_gone_are_told_in_whichever_phase_they_we
         leases.add_trials(session, held.id, held.fence, trials)
     with session_scope(sessions) as session:
         points, is_whole = element_points(session, held.id, most_neurons=2)
-        assert ([point.seq for point in points], is_whole) == ([0, 1, 3], False)
+        assert ([point.seq for point in points], is_whole) == ([0, 1], False)
+        assert gone_neurons(session, held.id, upto=None) == {0: [(0, 6)]}
+        assert gone_neurons(session, held.id, upto=2) == {}
         points, is_whole = element_points(session, held.id, most_neurons=3)
         assert ([point.seq for point in points], is_whole) == ([0, 1, 2, 3, 4], True)

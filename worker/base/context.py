@@ -21,7 +21,7 @@ from store.migrate import newest_revision
 from store.repositories.claims import claim_next
 from store.repositories.line import Abilities, rules_of
 from store.repositories.revision import database_revision
-from store.repositories.workers import note_worker
+from store.repositories.workers import is_draining, note_worker
 from store.session import Sessions, make_engine, make_sessions, session_scope
 from store.settings import Settings
 from store.storage.storage import Storage, open_storage
@@ -124,6 +124,8 @@ def claim_job(context: WorkerContext) -> Job | None:
             _LOG.warning("schema_differs", database=database_revision(session), worker=known_revision())
             return None
         _make_known(session, context)
+        if is_draining(session, context.name):
+            return None
         process = worker_name(os.getpid())
         return claim_next(session, process, settings.lease_seconds, able=abilities(settings), rules=rules_of(settings))
 

@@ -1,6 +1,7 @@
 """A thread that does something again and again until it is stopped."""
 
 import threading
+import time
 from abc import ABC, abstractmethod
 
 import structlog
@@ -24,7 +25,11 @@ class Periodic(ABC):
             seconds: the pause between two times.
             begins_at_once: whether there is no pause before the first time.
         """
-        self._name, self._seconds, self._first = name, seconds, 0.0 if begins_at_once else seconds
+        self.name = name
+        """What it is called, in the log and in metrics."""
+        self.succeeded_at: float | None = None
+        """When it last did its work without an error, in seconds since 1970."""
+        self._seconds, self._first = seconds, 0.0 if begins_at_once else seconds
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
@@ -53,13 +58,14 @@ class Periodic(ABC):
         """Do it once, and log what does not answer."""
         try:
             self.once()
+            self.succeeded_at = time.time()
         except _MAY_BE_AWAY as error:
             reason = (
                 {"reason": str(error)} if isinstance(error, StoreError | OSError) else {}
             )  # others quote what they sent
-            _LOG.warning(f"{self._name}_failed", error=type(error).__name__, **reason)
+            _LOG.warning(f"{self.name}_failed", error=type(error).__name__, **reason)
         except Exception:  # noqa: BLE001 - whatever it is, the thread goes on
-            _LOG.exception(f"{self._name}_failed")
+            _LOG.exception(f"{self.name}_failed")
 
     def _run(self) -> None:
         pause = self._first

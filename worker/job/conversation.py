@@ -1,20 +1,24 @@
 """The protocol between a worker and the confined process of a job.
 
 order -> memory estimate -> go ahead -> opened -> replay, begin -> trials -> searched -> trained -> published. While something
-takes long, the process says how far it is: working. The worker may suspend it: suspend -> suspended -> go on. It waits after a
-trial, at a checkpoint of a training or after a report, so that nothing is lost if it is ended meanwhile.
+takes long, the process says how far it is: working, or only that it goes on: alive; one that says nothing is ended. The worker
+may suspend it: suspend -> suspended -> go on. It waits after a trial, at a checkpoint of a training or after a report, so that
+nothing is lost if it is ended meanwhile.
 """
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from axformer.plan.trial import Trial
 from axformer.wire.steps import OnStep, ignore
+from worker.job.lease import TookTooLongError
 from worker.job.time_slice import TimeSlice
 from worker.sandbox.errors import ProcessMisbehavedError
 from worker.sandbox.lines import CheckStop
 from worker.sandbox.messages import (
+    Alive,
     Begin,
     GoAhead,
     GoOn,
@@ -50,6 +54,8 @@ class Conversation:
     """When the process is suspended and the job queued again."""
     on_step: OnStep = ignore
     """Takes what the process does meanwhile."""
+    most_silent: float = float("inf")
+    """Seconds for which the process may say nothing."""
     flush: Callable[[], None] = lambda: None
     """Writes what is pending, before a step is reported and before the job is queued again."""
 
@@ -59,17 +65,17 @@ class Conversation:
         Args:
             make_room: frees the memory that the job needs, or raises.
         """
-        self.sandbox.make_ready(self.check_stop)
-        self.sandbox.tell(order, self.check_stop)
-        make_room(self.sandbox.hear(MemoryEstimate, self.check_stop))
-        self.sandbox.tell(GoAhead(), self.check_stop)
+        self.sandbox.make_ready(self._patience())
+        self.sandbox.tell(order, self._patience())
+        make_room(self.sandbox.hear(MemoryEstimate, self._patience()))
+        self.sandbox.tell(GoAhead(), self._patience())
         return self._hear(Opened)
 
     def begin(self, stored: Sequence[Trial]) -> None:
         """Send the trials that earlier workers stored, and have the process continue after them."""
         for start in range(0, len(stored), _REPLAY):
-            self.sandbox.tell(StoredTrials(trials=tuple(stored[start : start + _REPLAY])), self.check_stop)
-        self.sandbox.tell(Begin(), self.check_stop)
+            self.sandbox.tell(StoredTrials(trials=tuple(stored[start : start + _REPLAY])), self._patience())
+        self.sandbox.tell(Begin(), self._patience())
 
     def next(self) -> TrialMade | Searched:
         """What a search does next: a trial, or its end."""
@@ -83,7 +89,7 @@ class Conversation:
 
     def go_on(self) -> None:
         """Resume a suspended process."""
-        self.sandbox.tell(GoOn(), self.check_stop)
+        self.sandbox.tell(GoOn(), self._patience())
 
     def searched(self) -> Searched:
         """Wait until the stored trials are replayed, for a job without new ones."""
@@ -95,7 +101,31 @@ class Conversation:
 
     def published(self) -> Published:
         """Wait until the files are written."""
+        self.time_slice.may_be_taken = False  # the files would be written anew
         return self._hear(Published)
+
+    def _patience(self) -> CheckStop:
+        """What is called while the worker waits for a word of the process, or for it to listen.
+
+        Raises:
+            TookTooLongError: that takes longer than it may.
+            TakenByForceError: it takes two slices while others wait; the job is queued again.
+        """
+        since = time.monotonic()
+
+        def check() -> None:
+            self.check_stop()
+            silent = time.monotonic() - since
+            if silent > self.most_silent:
+                raise TookTooLongError(
+                    f"the job's process said nothing for {self.most_silent:g} s and was ended; a tokenizer or model that needs "
+                    "so long for a part of the data is damaged or made to do harm, or the machine is stuck"
+                )
+            if self.time_slice.is_overdue(silent):
+                self.flush()
+                self.time_slice.take_by_force(silent)
+
+        return check
 
     def _hear(self, *kinds: type[M]) -> M:
         """Wait for a message of one of these kinds. Report steps meanwhile, and suspend the process when its slice is over.
@@ -104,11 +134,13 @@ class Conversation:
             SliceOverError: the process is suspended, and the job is queued again.
         """
         while True:
-            message = self.sandbox.hear_any(self.check_stop)
+            message = self.sandbox.hear_any(self._patience())
             if isinstance(message, Working | TrialMade) and self.time_slice.is_wanted():
-                self.sandbox.tell(Suspend(), self.check_stop)
+                self.sandbox.tell(Suspend(), self._patience())
             if isinstance(message, kinds):
                 return message
+            if isinstance(message, Alive):
+                continue
             self.flush()
             if isinstance(message, Working):
                 self.on_step(message.step)

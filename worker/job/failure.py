@@ -15,6 +15,7 @@ from axformer.wire.run import DATA
 from store.errors import StorageFullError
 from worker.fetching.errors import FetchError, SourceTooSlow, SourceUnavailable
 from worker.job.inputs import InputsChangedError, JobInputs
+from worker.job.lease import TookTooLongError
 from worker.sandbox.errors import ProcessMisbehavedError, WorkFailedError
 
 _LOG = structlog.get_logger(__name__)
@@ -46,6 +47,7 @@ _FIELDS = {
 }
 """The field of a job for each option of ``axformer prune`` and ``analyze``; users of the API may not know the command line."""
 INTERNAL_ERROR = "internal_error"
+DISK_FULL = "disk_full"
 OUT_OF_MEMORY = "out_of_memory"
 UNSAFE_INPUT = "unsafe_input"
 
@@ -109,6 +111,8 @@ def _foreseen(error: Exception) -> Failure | None:
         case FetchError():
             retryable = isinstance(error, SourceUnavailable | SourceTooSlow)
             return Failure(error.code, str(error), error.param, retryable)
+        case TookTooLongError():
+            return Failure("took_too_long", str(error))
         case InputsChangedError():
             return Failure("inputs_changed", str(error), retryable=True)
         case ProcessMisbehavedError():
@@ -127,9 +131,9 @@ def _shortage(error: Exception) -> Failure | None:
         message = "the service's storage is full; retry when the operator has made room"
         return Failure("storage_full", message, retryable=True)
     reason = error.reason if isinstance(error, WorkFailedError) else None
-    if reason == "disk_full" or (isinstance(error, OSError) and error.errno in _NO_SPACE):
+    if reason == DISK_FULL or (isinstance(error, OSError) and error.errno in _NO_SPACE):
         message = "the worker's disk is full; retry when the operator has made room"
-        return Failure("disk_full", message, retryable=True)
+        return Failure(DISK_FULL, message, retryable=True)
     if reason == "out_of_memory" or isinstance(error, MemoryError):
         message = (
             "the model and data need more memory than the worker has; lower cache_budget, batch_tokens or max_length"

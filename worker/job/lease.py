@@ -19,6 +19,10 @@ class StopRequestedError(Exception):
     """This worker must end, so its job goes back to the queue."""
 
 
+class TookTooLongError(Exception):
+    """The job's process said nothing for too long, or the job has held workers for as long as it may."""
+
+
 class Lease:
     """A thread that renews the lease of a claimed job while the context is open.
 
@@ -27,8 +31,20 @@ class Lease:
     """
 
     def __init__(
-        self, ledger: Ledger, *, lease_seconds: float, heartbeat_seconds: float, stop: threading.Event
+        self,
+        ledger: Ledger,
+        *,
+        lease_seconds: float,
+        heartbeat_seconds: float,
+        stop: threading.Event,
+        seconds_left: float = float("inf"),
     ) -> None:
+        """
+        Args:
+            stop: set when this worker must end.
+            seconds_left: how long the job may still hold workers.
+        """
+        self._ends_at = time.monotonic() + seconds_left
         self._ledger = ledger
         self._lease_seconds = lease_seconds
         self._heartbeat_seconds = heartbeat_seconds
@@ -55,11 +71,17 @@ class Lease:
         Raises:
             LeaseLostError: another worker has it, or it has ended.
             CancelRequestedError: the owner has cancelled it.
+            TookTooLongError: it has held workers for as long as it may.
         """
         if self._lost.is_set():
             raise LeaseLostError(f"job {self._ledger.job_id} is no longer this worker's")
         if self._cancelled.is_set():
             raise CancelRequestedError(f"job {self._ledger.job_id} is being cancelled")
+        if time.monotonic() > self._ends_at:
+            raise TookTooLongError(
+                "the job has held workers for as long as the operator lets one: post it with fewer rows, a coarser search or "
+                "fewer forms, or ask the operator for more time"
+            )
 
     def check_stop(self) -> None:
         """Call :meth:`check`, and check that this worker may continue.

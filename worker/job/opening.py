@@ -49,7 +49,8 @@ def open_job(
         inputs = fetch_inputs(job, fetcher_of(context, job, lease.check_stop), sandbox.inputs)
         ledger.write(leases.add_event, "job.fetched", {"sha256": dict(inputs.digests)})
         ledger.write(leases.set_state, JobState.VALIDATING)
-        conversation = Conversation(sandbox, lease.check_stop, time_slice, StepWriter(ledger))
+        most_silent = context.settings.silent_opening_seconds
+        conversation = Conversation(sandbox, lease.check_stop, time_slice, StepWriter(ledger), most_silent)
         order = _order(context, job, inputs, sandbox)
         begins_anew = _has_trained(job, order.run) and not sandbox.state.is_dir()
         with with_original_uris(inputs):

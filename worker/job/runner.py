@@ -13,6 +13,8 @@ from sqlalchemy.exc import InterfaceError, OperationalError
 
 from store.errors import CancelRequestedError, LeaseLostError, PauseRequestedError, StorageUnavailableError, StoreError
 from store.repositories import leases
+from store.repositories.teams import limits_of
+from store.session import session_scope
 from store.states import JobState
 from store.storage.storage import job_folder
 from store.tables.jobs import Job
@@ -20,7 +22,7 @@ from worker.base.context import WorkerContext
 from worker.job.failure import INTERNAL_ERROR, failure_of
 from worker.job.lease import Lease, StopRequestedError
 from worker.job.ledger import Ledger
-from worker.job.time_slice import SliceOverError
+from worker.job.time_slice import SliceOverError, TakenByForceError
 from worker.job.warm import WarmSlot
 from worker.job.work import carry_out
 from worker.sandbox.errors import ProcessDiedError
@@ -46,15 +48,13 @@ def run_job(context: WorkerContext, job: Job, stop: threading.Event, warm: WarmS
     Returns:
         Whether this process can take another job.
     """
-    settings = context.settings
     ledger = Ledger(context.sessions, job.id, job.fence)
-    lease = Lease(ledger, lease_seconds=settings.lease_seconds, heartbeat_seconds=settings.heartbeat_seconds, stop=stop)
     with structlog.contextvars.bound_contextvars(job_id=job.id, fence=job.fence), ExitStack() as ending:
         _LOG.info("job_claimed", attempt=job.attempt)
         slot = warm if warm is not None else ending.enter_context(WarmSlot())
         try:
             try:
-                with lease:
+                with _lease_of(context, job, ledger, stop) as lease:
                     return _run_to_an_end(context, job, ledger, lease, slot)
             except ProcessDiedError as error:
                 _release(context, ledger, error, stop)  # after the last heartbeat, which would renew the lease
@@ -65,12 +65,24 @@ def run_job(context: WorkerContext, job: Job, stop: threading.Event, warm: WarmS
     return False
 
 
+def _lease_of(context: WorkerContext, job: Job, ledger: Ledger, stop: threading.Event) -> Lease:
+    """The lease of a job, which ends where the operator's limit or its team's does, whichever is less."""
+    settings = context.settings
+    with session_scope(context.sessions) as session:
+        limits = (settings.job_seconds, limits_of(session, job.team_id).seconds)
+    left = min((limit - job.worker_seconds for limit in limits if limit is not None), default=float("inf"))
+    beats = {"lease_seconds": settings.lease_seconds, "heartbeat_seconds": settings.heartbeat_seconds}
+    return Lease(ledger, **beats, stop=stop, seconds_left=left)
+
+
 def _run_to_an_end(context: WorkerContext, job: Job, ledger: Ledger, lease: Lease, warm: WarmSlot) -> bool:
     try:
         carry_out(context, job, ledger, lease, warm)
         _LOG.info("job_succeeded")
     except SliceOverError:
         _LOG.info("job_yielded")
+    except TakenByForceError as error:
+        _LOG.warning("job_taken", reason=str(error))
     except CancelRequestedError:
         ledger.write(leases.finish_cancelled)
         discard(context, job.id)

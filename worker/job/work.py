@@ -61,7 +61,8 @@ class ClaimedJob:
         Args:
             flush: writes what is pending, before a step is written and before the job is queued again.
         """
-        return Conversation(self.opened.sandbox, self.lease.check_stop, self.time_slice, self.tell, flush)
+        sandbox, most_silent = self.opened.sandbox, self.context.settings.silent_seconds
+        return Conversation(sandbox, self.lease.check_stop, self.time_slice, self.tell, most_silent, flush)
 
 
 def carry_out(context: WorkerContext, job: Job, ledger: Ledger, lease: Lease, warm: WarmSlot) -> None:
@@ -71,7 +72,7 @@ def carry_out(context: WorkerContext, job: Job, ledger: Ledger, lease: Lease, wa
         SliceOverError: the job is queued again; its process is kept if there is room.
         Exception: any other end of the run; its process and its files are removed.
     """
-    time_slice = TimeSlice(ledger, context.settings)
+    time_slice = TimeSlice(ledger, context.settings, is_last_attempt=job.attempt >= job.max_attempts)
     with ExitStack() as resources:
         waiting = warm.take(job)
         opened = open_job(context, job, ledger, lease, warm, time_slice) if waiting is None else waiting

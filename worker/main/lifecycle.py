@@ -21,6 +21,7 @@ from store.logs import configure_logs
 from store.storage.storage import open_storage
 from store.system.processes import once
 from worker.base.context import make_known, open_context, with_device
+from worker.base.periodic import Periodic
 from worker.celery_app import app, settings
 from worker.handover.courier import Courier
 from worker.janitor import Janitor
@@ -28,6 +29,7 @@ from worker.job.runner import discard
 from worker.main.outbox import Announcer
 from worker.main.supervisor import Supervisor, job_processes, kill_tree, stop_with_parent
 from worker.main.tasks import WAKE_TASK, sandboxes
+from worker.main.watches import DiskWatch, SuccessWatch
 from worker.sandbox import launch
 from worker.sandbox.errors import GpuUnusableError, RestrictionsMissingError
 from worker.sandbox.probe import refused_restrictions
@@ -46,7 +48,7 @@ _keeper = Keeper()
 _running: list[tuple[Announcer, Supervisor]] = []
 _refused: dict[str, str] = {}
 """Restrictions that this machine does not grant, and why."""
-_beside: list[Deliverer | Courier | Janitor] = []
+_beside: list[Periodic] = []
 """Threads that do not concern the queue."""
 
 
@@ -85,11 +87,16 @@ def _prepare_child(**_: Any) -> None:
         _LOG.error("gpu_unusable", reason=str(error))
 
 
-def _start(**_: Any) -> None:
+def _start(sender: Any, **_: Any) -> None:
     context = _contexts.enter_context(open_context(settings, sandboxes))
     # Reserved requests are those that this worker has accepted and not finished, whether or not its child is ready.
     announcer = Announcer(
-        context.sessions, _send, lambda: bool(state.reserved_requests), settings.announce_seconds, context.name
+        context.sessions,
+        _send,
+        lambda: bool(state.reserved_requests),
+        settings.announce_seconds,
+        context.name,
+        on_drain=once(partial(sender.call_soon, sender.cancel_task_queue, settings.celery_queue)),
     )
     supervisor = Supervisor(
         context.sessions,
@@ -105,9 +112,9 @@ def _start(**_: Any) -> None:
         _LOG.warning("sandbox_restrictions_missing", restrictions=_refused, remedy="see docs/security.md")
     announcer.start()
     supervisor.start()
-    for kind in (Deliverer, Courier, Janitor):
-        thread = kind(context.sessions, settings)
-        _beside.append(thread)
+    _beside.extend(kind(context.sessions, settings) for kind in (Deliverer, Courier, Janitor, DiskWatch))
+    _beside.append(SuccessWatch(context.sessions, context.name, [announcer, supervisor, *_beside]))
+    for thread in _beside:
         thread.start()
     # Celery would kill running jobs at the second Ctrl-C. Here every signal means the same, however often it comes.
     for number in (signal.SIGINT, signal.SIGQUIT):

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from store.repositories.claims import is_anything_claimable
 from store.repositories.line import Abilities
-from store.repositories.workers import find_worker, mark_sent, see_worker, unsent_messages
+from store.repositories.workers import find_worker, is_draining, mark_sent, see_worker, unsent_messages
 from store.session import Sessions, session_scope
 from worker.base.context import KNOBS, is_compatible
 from worker.base.periodic import Periodic
@@ -50,24 +50,40 @@ def _is_work_for(session: Session, worker: str) -> bool:
     return is_anything_claimable(session, able)
 
 
+def _nothing() -> None:
+    pass
+
+
 class Announcer(Periodic):
     """A thread that announces periodically until it is stopped."""
 
     def __init__(
-        self, sessions: Sessions, send: Send, is_busy: Callable[[], bool], seconds: float, worker: str = ""
+        self,
+        sessions: Sessions,
+        send: Send,
+        is_busy: Callable[[], bool],
+        seconds: float,
+        worker: str = "",
+        on_drain: Callable[[], None] = _nothing,
     ) -> None:
         """
         Args:
             is_busy: whether this worker is unable to take a job now.
             worker: this worker's name; until it has registered, jobs for every device are announced.
+            on_drain: called again and again while this worker is to take no more jobs; messages are then for others.
         """
         super().__init__("announcer", seconds)
         self._sessions = sessions
         self._send = send
         self._is_busy = is_busy
         self._worker = worker
+        self._on_drain = on_drain
 
     def once(self) -> None:
-        """Announce, unless this worker has work."""
-        if not self._is_busy():
+        """Announce, unless this worker has work or is to take none."""
+        with session_scope(self._sessions) as session:
+            drains = is_draining(session, self._worker)
+        if drains:
+            self._on_drain()
+        elif not self._is_busy():
             announce(self._sessions, self._send, self._worker)

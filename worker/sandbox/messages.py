@@ -223,6 +223,12 @@ class Working(Message):
     step: Annotated[Step, AfterValidator(_storable_step)]
 
 
+class Alive(Message):
+    """The process is at work, inside a loop that may take long."""
+
+    type: Literal["alive"] = "alive"
+
+
 class Suspended(Message):
     """The process waits; no trial comes before ``go_on``."""
 
@@ -294,6 +300,7 @@ Answer = (
     | Opened
     | TrialMade
     | Working
+    | Alive
     | Suspended
     | Searched
     | Trained

@@ -20,6 +20,7 @@ from axformer.evaluation.budget import free_bytes, total_bytes
 from axformer.intake.footprint import Footprint, RunWork, at_ease, largest_part, least, with_models
 from axformer.intake.sizes import read_data_sizes, read_sizes
 from axformer.plan.trial import Trial, Verdict
+from axformer.pulse import felt_by
 from axformer.run import PruningRun
 from axformer.surroundings import Surroundings
 from axformer.wire.kinds import JobKind
@@ -30,6 +31,7 @@ from worker.sandbox.errors import Reason
 from worker.sandbox.lines import PipeEnd
 from worker.sandbox.messages import (
     REFUSALS,
+    Alive,
     Begin,
     Failed,
     GoAhead,
@@ -56,6 +58,8 @@ _HEADS = "heads"
 """The report that takes gradients; without names, all reports are made."""
 _STEP_SECONDS = 1.0
 """Least seconds between two reports of one step."""
+_ALIVE_SECONDS = 5.0
+"""Least seconds between two signs of life."""
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -115,8 +119,15 @@ def _work(lines: PipeEnd, order: JobOrder) -> None:
     _send(lines, _memory_estimate(order))
     receive(lines, GoAhead)
     turn = WorkersTurn(lines)
-    around = Surroundings(Path(order.state), _Steps(lines), turn.check, turn, turn.clock)
-    _KINDS[order.kind](lines, order, around)
+    alive = _Alive(lines)
+
+    def check() -> None:
+        alive()
+        turn.check()
+
+    around = Surroundings(Path(order.state), _Steps(lines), check, turn, turn.clock)
+    with felt_by(alive):
+        _KINDS[order.kind](lines, order, around)
 
 
 def _prune(lines: PipeEnd, order: JobOrder, around: Surroundings) -> None:
@@ -228,6 +239,21 @@ def _search(lines: PipeEnd, run: PruningRun, stored: list[Trial], around: Surrou
         if around.turn.is_over():
             around.turn.wait()
     _send(lines, _searched(run))
+
+
+class _Alive:
+    """Tells the worker that the process is at work, not more than once every few seconds."""
+
+    def __init__(self, lines: PipeEnd) -> None:
+        self._lines = lines
+        self._at = time.monotonic()
+
+    def __call__(self) -> None:
+        """Tell it if it is due."""
+        now = time.monotonic()
+        if now - self._at >= _ALIVE_SECONDS:
+            _send(self._lines, Alive())
+            self._at = now
 
 
 class _Steps:

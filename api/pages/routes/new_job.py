@@ -102,11 +102,12 @@ async def send_file(request: Request, visitor: WriterDep, resources: ResourcesDe
 def get_columns(upload_id: str, visitor: VisitorDep, storage: StorageDep, resources: ResourcesDep) -> Response:
     """Preview the columns of an uploaded data file; empty if they cannot be read."""
     upload = found_by(resources.reading_sessions, visitor.caller.team_id)(upload_id)
-    try:
-        head = b"".join(storage.read(upload_folder(upload.id), upload.sha256, stop=min(HEAD_BYTES, upload.bytes)))
-    except StorageError:
-        head = b""
-    seen = preview(upload.filename, head)
+    with resources.looks.taken(visitor.caller.team_id):
+        try:
+            head = b"".join(storage.read(upload_folder(upload.id), upload.sha256, stop=min(HEAD_BYTES, upload.bytes)))
+        except StorageError:
+            head = b""
+        seen = preview(upload.filename, head)
     return JSONResponse(asdict(seen) if seen else None)
 
 
@@ -116,7 +117,8 @@ def get_model(upload_id: str, visitor: VisitorDep, storage: StorageDep, resource
     find = found_by(resources.reading_sessions, visitor.caller.team_id)
     find(upload_id)
     try:
-        model = look_at_checkpoint(Contents(find, storage, resources.settings), f"upload:{upload_id}")
+        with resources.looks.taken(visitor.caller.team_id):
+            model = look_at_checkpoint(Contents(find, storage, resources.settings), f"upload:{upload_id}")
     except UnreadableError as error:
         return JSONResponse({"words": str(error), "columns": None})
     return JSONResponse({"words": model.words, "columns": None if model.task is None else " ".join(model.task.columns)})
@@ -143,7 +145,8 @@ def _check(resources: Resources, storage: Storage, visitor: Visitor, body: JobCr
         job = posting.submit(session, resources.settings, team_id, body, None).job
         config, work = job.config, work_of(job)
         session.rollback()
-    inputs = look_at_inputs(resources.reading_sessions, storage, resources.settings, team_id, body, config)
+    with resources.looks.taken(team_id):
+        inputs = look_at_inputs(resources.reading_sessions, storage, resources.settings, team_id, body, config)
     return CheckedJob(inputs, resources.queue_views.get().typical.get(work))
 
 

@@ -7,6 +7,9 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from api.admin.__main__ import app as commands
+from axformer.wire.devices import Device
+from store.repositories.workers import note_worker
+from store.session import session_scope
 
 
 @pytest.fixture
@@ -65,6 +68,9 @@ def test_limits_of_a_team_are_set_shown_and_taken_away(admin, crew, rivals, stag
     assert admin("team", "show", "crew").stdout == shown
     again = admin("team", "limit", "crew", "--running", "none", "--queued", "0").stdout
     assert again == f"crew ({crew.id}): running 1, no limit; queued 1 of 0; stored_bytes 0 of 20000000000\n"
+    timed = admin("team", "limit", "crew", "--seconds", "7200").stdout
+    assert timed.endswith("20000000000; 7200 seconds for a job\n")
+    assert admin("team", "limit", "crew", "--seconds", "none").stdout == again
     assert admin("team", "show").stdout.splitlines() == [
         again.strip(),
         f"rivals ({rivals.id}): running 0, no limit; queued 0, no limit; stored_bytes 0, no limit",
@@ -78,6 +84,8 @@ def test_what_cannot_be_done_is_one_line_and_status_2(admin, crew):
         (("key", "revoke", "0" * 16), {}, "there is no key with the id"),
         (("team", "limit", "nobody", "--running", "1"), {}, "there is no team 'nobody'"),
         (("team", "limit", "crew", "--running", "-1"), {}, "--running=-1 is not a limit; give a whole number"),
+        (("team", "limit", "crew", "--seconds", "0"), {}, "--seconds=0 is not a limit; give a whole number from 1"),
+        (("worker", "drain", "gone:1"), {}, "there is no worker 'gone:1'"),
         (("team", "limit", "crew", "--stored", "much"), {}, "--stored=much is not a limit; give bytes"),
         (("team", "create", "x"), {"database_url": "mysql://secret@host/db"}, "not a PostgreSQL address"),
         (("team", "create", "x"), {"database_url": "postgresql://nobody@127.0.0.1:1/x"}, "does not answer"),
@@ -101,3 +109,11 @@ def test_an_operator_sees_and_ends_the_jobs_of_every_team(admin, api, stage):
     assert [line.split()[0] for line in admin("job", "list").stdout.splitlines()] == [running]
     again = admin("job", "cancel", "job_nowhere")
     assert (again.exit_code, "there is no job 'job_nowhere'; job list" in again.stderr) == (2, True)
+
+
+def test_an_operator_drains_a_worker(admin, sessions):
+    with session_scope(sessions) as session:
+        note_worker(session, "host:1", "host:2", "axformer", Device.CPU)
+    assert admin("worker", "list").stdout == "host:1 cpu: seen 0 min ago\n"
+    assert admin("worker", "drain", "host:1").stdout.startswith("host:1 takes no more jobs")
+    assert admin("worker", "list").stdout == "host:1 cpu: seen 0 min ago, takes no more jobs\n"

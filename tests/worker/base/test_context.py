@@ -10,6 +10,7 @@ from axformer.wire.devices import Device
 from store.repositories.workers import living_workers
 from store.session import Sessions, session_scope
 from store.settings import Settings
+from store.tables.workers import Worker
 from tests.worker.conftest import Post
 from tests.worker.unconfined import Unconfined
 from worker.base.context import claim_job, device_kind, machine_of, make_known, open_context, with_device, worker_name
@@ -75,3 +76,22 @@ def test_a_worker_is_known_before_it_has_a_job_and_takes_what_fits(
         assert (job.id, job.worker) == (fitting, known.process)
         assert job.machine == known.machine == machine_of(settings.var_dir)
         assert claim_job(context) is None
+
+
+def test_a_worker_that_drains_takes_no_job_and_stays_so_when_it_looks_again(
+    sessions: Sessions, settings: Settings, post: Post
+) -> None:
+    job_id = post()
+    with (
+        open_context(settings, Sandboxes(settings), main_pid=7) as drained,
+        open_context(settings, Sandboxes(settings), main_pid=8) as other,
+    ):
+        make_known(drained)
+        with session_scope(sessions) as session:
+            session.get_one(Worker, drained.name).is_draining = True
+        assert claim_job(drained) is None
+        make_known(drained)
+        assert claim_job(drained) is None
+        job = claim_job(other)
+        assert job is not None
+        assert job.id == job_id

@@ -170,3 +170,16 @@ def test_the_announcer_outlives_a_broker_that_is_away(sessions: Sessions, post: 
     announcer.join()
     assert unsent(sessions) == 0
     assert len(calls) >= 3
+
+
+def test_a_worker_that_drains_announces_nothing_and_takes_no_more_messages(sessions: Sessions, post: Post) -> None:
+    post()
+    with session_scope(sessions) as session:
+        note_worker(session, "worker", "process", "queue", Device.CPU)
+    sent, drained = Sent(), Sent()
+    announcer = Announcer(sessions, sent, lambda: False, 1.0, "worker", on_drain=drained)
+    announcer.once()
+    with session_scope(sessions) as session:
+        session.execute(update(Worker).values(is_draining=True))
+    announcer.once()
+    assert (sent.count, drained.count) == (1, 1)

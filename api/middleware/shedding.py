@@ -1,0 +1,72 @@
+"""Refuses requests at once when those before them wait too long: what is taken is answered soon, and the rest is told so."""
+
+import time
+from collections.abc import Collection
+from itertools import islice
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from api.errors import UnavailableError
+from api.http.problems import render
+
+_RETRY_AFTER = {"Retry-After": "2"}
+_UNCOUNTED = ("/healthz", "/v1/healthz")
+"""What probes ask, which waits for nothing: a busy process is alive."""
+
+
+class SheddingMiddleware:
+    """Counts the requests whose answer has not begun: uploads apart, those above ``working`` wait for a session.
+
+    One more is refused where ``waiting`` others wait, half of them for one sender, or where the first of them has waited for
+    ``seconds``.
+    """
+
+    def __init__(
+        self, app: ASGIApp, *, working: int, waiting: int, seconds: float, streamed_paths: Collection[str]
+    ) -> None:
+        self._app = app
+        self._working, self._most, self._seconds = working, working + waiting, seconds
+        self._most_of_one = working + waiting // 2
+        self._uncounted = frozenset((*_UNCOUNTED, *streamed_paths))
+        self._began: dict[object, tuple[float, bytes]] = {}
+        """Since when each request waits, in their order, and who sent it."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection."""
+        if scope["type"] != "http" or scope["path"] in self._uncounted:
+            return await self._app(scope, receive, send)
+        sender = _sender(scope)
+        if self._is_full(sender):
+            detail = "the service has more requests than it can answer in time; send this one again in a few seconds"
+            return await render(UnavailableError(detail, code="overloaded", headers=_RETRY_AFTER), scope["path"])(
+                scope, receive, send
+            )
+        mark = object()
+        self._began[mark] = time.monotonic(), sender
+
+        async def send_marked(message: Message) -> None:
+            self._began.pop(mark, None)
+            await send(message)
+
+        try:
+            return await self._app(scope, receive, send_marked)
+        finally:
+            self._began.pop(mark, None)
+
+    def _is_full(self, sender: bytes) -> bool:
+        count = len(self._began)
+        if count <= self._working:
+            return False
+        first_waiting, _ = next(islice(self._began.values(), self._working, None))
+        if count >= self._most or time.monotonic() - first_waiting > self._seconds:
+            return True
+        return count >= self._most_of_one and (
+            sum(who == sender for _, who in self._began.values()) >= self._most_of_one
+        )
+
+
+def _sender(scope: Scope) -> bytes:
+    """Who sends a request, before anybody has looked at its key."""
+    headers = dict(scope["headers"])
+    address = (scope.get("client") or ("",))[0]
+    return bytes(headers.get(b"authorization") or headers.get(b"cookie") or address.encode())
