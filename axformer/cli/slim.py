@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from axformer.cli.characters import Terminal
 from axformer.cli.deploying import show_path
 from axformer.cli.failing import failing
 from axformer.cli.int8 import show_as_it_is

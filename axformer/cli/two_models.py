@@ -169,7 +169,7 @@ def _of_answers(
 
 
 def _of_result(
-    console: Console, result: Path, labels: Path | None, points: float | None, output: Path | None, device: str
+    console: Terminal, result: Path, labels: Path | None, points: float | None, output: Path | None, device: str
 ) -> _Told:
     from axformer.cli.label import certified_again
 
@@ -178,7 +178,7 @@ def _of_result(
 
 
 def _of_models(
-    console: Console, before: str, after: str, source: DataSource, points: float, rows: int | None, device: str
+    console: Terminal, before: str, after: str, source: DataSource, points: float, rows: int | None, device: str
 ) -> _Told:
     computing = ready(device)
     from axformer.two_models import certify_pair
