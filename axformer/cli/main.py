@@ -26,6 +26,8 @@ _HERE = {
     "label": "Label the changed answers of a result, until its certificate stands or is out of reach.",
     "certify": "Test with 95 % confidence whether a model has lost less than some points of accuracy; exit code 1 if not.",
     "export": "Write more forms of a finished result, without its checkpoint.",
+    "push": "Put a result into a repository of the model hub, in one commit, and print its address.",
+    "log": "Tell an experiment tracker of a result: settings, figures along the path, advice, certificate, card and report.",
     "knobs": "List the knobs, or explain one.",
     "orders": "Prune a model once in each order of its top, middle and bottom layers, and compare the results.",
     "families": "List the supported model families, and the tasks of each.",
@@ -73,6 +75,8 @@ _EXAMPLES: dict[str, tuple[str, ...]] = {
         "axformer certify my-model fast --data labelled.jsonl --rows 5000 --within-points 1",
     ),
     "export": ("axformer export fast --data dev.jsonl --output fast-onnx --forms onnx_int8",),
+    "push": ("axformer push fast hf://acme/reviews-small",),
+    "log": ("axformer log fast --mlflow --uri http://127.0.0.1:5000", "axformer log fast --wandb"),
     "knobs": ("axformer knobs", "axformer knobs target_speedup"),
     "orders": ("axformer orders my-model --data dev.jsonl --preset paper --output orders",),
     "families": ("axformer families",),
@@ -104,6 +108,7 @@ _MODULES = {
     **dict.fromkeys(("cancel", "pause", "resume", "retry", "deliver"), "steer"),
     **dict.fromkeys(("apply", "export"), "forms"),
     **dict.fromkeys(("certify", "disagree"), "two_models"),
+    **dict.fromkeys(("push", "log"), "sharing"),
     **{"queue": "jobs", "trace": "download", "login": "keys", "submit-analysis": "submit", "upload": "submit"},
 }
 """The modules that are not named like their command."""
