@@ -13,7 +13,7 @@ from typing import Any
 from axformer.errors import InputError, NotTakenError, first_line
 from axformer.plan.result_files import read_result
 from axformer.reporting.deploy_table import deployables
-from axformer.reporting.deployable import Deployable
+from axformer.reporting.deployable import BEFORE, Deployable
 
 _REPORT, _RUN = "report.json", "run.json"
 _FILES = ("README.md", _REPORT, "report.html", _RUN, "plan.json")
@@ -100,8 +100,8 @@ def _of_forms(report: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _name(row: Deployable) -> str:
-    """``onnx_int8``, and ``before/onnx_int8`` for the untouched model in that form."""
-    return f"before/{row.name}" if row.of_untouched and row.directory is None else row.name
+    """``onnx_int8``, and ``base/onnx_int8`` for the untouched model in that form."""
+    return f"{BEFORE}/{row.name}" if row.name != BEFORE and row.of_untouched and row.directory is None else row.name
 
 
 def _tags(report: Mapping[str, Any]) -> dict[str, str]:
@@ -169,7 +169,7 @@ def to_wandb(record: Tracked) -> str:
             for file in record.files:
                 artifact.add_file(str(file))
             run.log_artifact(artifact)
-            return str(run.url or run.dir)
+            return str(Path(run.dir).parent if run.offline else run.url)
     except wandb.Error as error:
         raise NotTakenError(f"W&B did not take the result: {first_line(error)}") from error
 

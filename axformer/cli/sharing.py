@@ -1,5 +1,6 @@
 """``axformer push`` and ``axformer log``: a result goes to the model hub, and experiment trackers are told of it."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -44,6 +45,7 @@ def log(
             raise ConfigError(f"--uri {uri} is MLflow's; give --mlflow too")
         from axformer.tracking import to_mlflow, to_wandb, tracked
 
+        os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")  # a person waits; 7 of them last four minutes
         record = tracked(result)
         if mlflow:
             print(f"MLflow run {to_mlflow(record, uri)}")  # noqa: T201 - this is what was asked for
