@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from axformer import __version__
+from axformer.cli.failing import EXIT_MISSED
 from tests.tiny_models import save_tiny_checkpoint, tiny_config, tiny_rows, write_rows
 
 ROOT = Path(__file__).parents[1]
@@ -21,12 +22,12 @@ NAME = f"axformer-{__version__}"
 pytestmark = pytest.mark.slow
 
 
-def ran(command: Sequence[str | Path], directory: Path) -> str:
-    """What a program prints, whose environment names no place of Python's."""
+def ran(command: Sequence[str | Path], directory: Path, well: Sequence[int] = (0,)) -> str:
+    """What a program prints that ends with one of the exit codes, and whose environment names no place of Python's."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     environment = kept | {"PIP_CONSTRAINT": str(ROOT / "constraints.txt")}
     done = subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode in well, f"exit code {done.returncode}\n{done.stdout}{done.stderr}"
     return done.stdout
 
 
@@ -86,7 +87,10 @@ def test_the_wheel_works_where_there_is_no_checkout(installed: Path, tmp_path: P
     assert "Wrote mine-int8/hub/onnx/model_quantized.onnx" in ran([installed / "axformer", "mine"], tmp_path)
     write_rows(tmp_path / "dev.jsonl", tiny_rows(60))
     wish = ["--goal", "speedup=1.2", "--forms", "compact", "--set", "accept_poor_model=true"]
-    ran([installed / "axformer", "prune", "mine", "--data", "dev.jsonl", "--output", "smaller", *wish], tmp_path)
-    pages = {path.name: path.read_text("utf-8") for path in (tmp_path / "smaller").iterdir() if path.is_file()}
-    assert "## What you can deploy" in pages["README.md"]
-    assert "<style>" in pages["report.html"]
+    ran(
+        [installed / "axformer", "prune", "mine", "--data", "dev.jsonl", "--output", "smaller", *wish],
+        tmp_path,
+        (0, EXIT_MISSED),  # it ended well, though a model that guesses is of no use
+    )
+    assert "## What you can deploy" in (tmp_path / "smaller" / "README.md").read_text("utf-8")
+    assert "<style>" in (tmp_path / "smaller" / "report.html").read_text("utf-8")
