@@ -34,7 +34,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --build-constraint constraints.txt --editable . --group dev
 	@touch $@
 
-.PHONY: help install demo gpu serve test test-all torture restore-drill bench families check lint types imports migrations containers docs clean
+.PHONY: help install demo gpu serve test test-all torture restore-drill bench families check lint types imports migrations containers docs dist clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -97,6 +97,11 @@ containers: $(INSTALLED) ## Check the images' and the service's description
 docs: $(INSTALLED) ## Build the site of the documents into build/site; a link that leads nowhere is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "build/site/index.html"
+
+dist: $(INSTALLED) ## Build the library's wheel and sdist into dist/, and check them as an index does
+	rm -rf dist
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m build
+	$(BIN)/python -m twine check --strict dist/*
 
 clean: ## Remove the virtual environment, caches, and all that the service and the demo keep in var/
 	rm -rf $(VENV) var build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -81,6 +81,23 @@ class ArtifactError(AxFormerError):
     code = "artifact_check_failed"
 
 
+class NotTakenError(AxFormerError):
+    """A model hub or a tracker did not take a result.
+
+    Args:
+        message: for people.
+        why: the reason in a few words; None where the message alone says.
+        retryable: whether the next attempt may succeed.
+    """
+
+    code = "not_taken"
+
+    def __init__(self, message: str, why: str | None = None, *, retryable: bool = False) -> None:
+        super().__init__(message)
+        self.why = why or message
+        self.retryable = retryable
+
+
 class FormError(AxFormerError):
     """A form of the finished model cannot be made of it."""
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from markupsafe import escape
@@ -30,6 +31,8 @@ class Result:
     _run: PruningRun | None = field(default=None, compare=False)
     _surroundings: Surroundings = field(default_factory=Surroundings, compare=False)
     _forms: Sequence[str] = field(default=(), compare=False)
+    _directory: Path | None = field(default=None, compare=False)
+    """Where it was written last."""
 
     @property
     def advice(self) -> str | None:
@@ -65,7 +68,34 @@ class Result:
         if unknown := [name for name in names if name not in KINDS]:
             raise ConfigError(f"forms: '{unknown[0]}' is not a form; there are {', '.join(KINDS)}", "forms")
         self.report = self._run.publish(Path(directory), names, self._surroundings.on_step)
+        self._directory = Path(directory)
         return self.advice or ""
+
+    def push_to_hub(self, repo_id: str, *, private: bool = True, token: str | None = None) -> str:
+        """Put it into a repository of the model hub in one commit; it is measured first if it was not saved yet.
+
+        Args:
+            repo_id: ``organisation/name``, perhaps with ``@branch``; made if it is missing.
+            private: whether a new repository is for its owner's eyes only.
+            token: of the hub; None for the one that huggingface_hub knows.
+
+        Returns:
+            The address of the commit.
+
+        Raises:
+            InputError: there is no such name of a repository, or what was saved is gone.
+            NotTakenError: the hub refuses or fails.
+        """
+        from axformer.pushing import push
+
+        if self._directory is not None:
+            return push(self._directory, repo_id, private=private, token=token)
+        with TemporaryDirectory() as scratch:
+            self.save(Path(scratch, "result"))
+            try:
+                return push(Path(scratch, "result"), repo_id, private=private, token=token)
+            finally:
+                self._directory = None
 
     def __repr__(self) -> str:
         kept = len([trial for trial in self.trace if trial.verdict == "accept"])

@@ -28,6 +28,8 @@ _HERE = {
     "certify": "Test with 95 % confidence whether a model has lost less than some points of accuracy; exit code 1 if not.",
     "verify": "Check who has made a result, from what, and that no file of it has changed; exit code 1 if not.",
     "export": "Write more forms of a finished result, without its checkpoint.",
+    "push": "Put a result into a repository of the model hub, in one commit, and print its address.",
+    "log": "Tell an experiment tracker of a result: settings, figures along the path, advice, certificate, card and report.",
     "knobs": "List the knobs, or explain one.",
     "orders": "Prune a model once in each order of its top, middle and bottom layers, and compare the results.",
     "families": "List the supported model families, and the tasks of each.",
@@ -77,6 +79,8 @@ _EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "export": ("axformer export fast --data dev.jsonl --output fast-onnx --forms onnx_int8",),
     "verify": ("axformer verify result --key https://axformer.example.org", "axformer verify result --key service.pem"),
+    "push": ("axformer push fast hf://acme/reviews-small",),
+    "log": ("axformer log fast --mlflow --uri http://127.0.0.1:5000", "axformer log fast --wandb"),
     "knobs": ("axformer knobs", "axformer knobs target_speedup"),
     "orders": ("axformer orders my-model --data dev.jsonl --preset paper --output orders",),
     "families": ("axformer families",),
@@ -108,6 +112,7 @@ _MODULES = {
     **dict.fromkeys(("cancel", "pause", "resume", "retry", "deliver"), "steer"),
     **dict.fromkeys(("apply", "export"), "forms"),
     **dict.fromkeys(("certify", "disagree"), "two_models"),
+    **dict.fromkeys(("push", "log"), "sharing"),
     **{"queue": "jobs", "trace": "download", "login": "keys", "submit-analysis": "submit", "upload": "submit"},
 }
 """The modules that are not named like their command."""

@@ -7,6 +7,8 @@ import pytest
 import axformer
 from axformer.errors import ConfigError
 from axformer.result import Result
+from tests.loopback import Loopback
+from tests.model_hub import TOKEN, Hub
 from tests.tiny_models import tiny_model, tiny_rows, tiny_tokenizer
 
 
@@ -44,3 +46,19 @@ def test_saved_it_has_a_table_and_an_advice(result: Result, tmp_path: Path) -> N
     assert html.count("<tr>") == 3
     assert said.split(":")[0] in html
     assert axformer.load(tmp_path / "smaller").device.type == "cpu"
+
+
+@pytest.mark.filterwarnings("ignore:Use 'content=<...>':DeprecationWarning")  # of the hub's library
+def test_it_goes_to_the_hub_as_it_was_saved(result: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hub = Hub()
+    with Loopback(hub) as hub.server:
+        monkeypatch.setattr(
+            "huggingface_hub.constants.ENDPOINT", hub.server.url
+        )  # HF_ENDPOINT, which is read on import
+        result.save(tmp_path / "smaller", forms=["compact"])
+        assert result.push_to_hub("org/name", token=TOKEN).startswith(hub.server.url)
+    (pushed,) = hub.commits
+    written = {path.relative_to(tmp_path / "smaller").as_posix() for path in (tmp_path / "smaller").rglob("*.*")}
+    assert set(pushed) == {name.removeprefix("model/") for name in written}
+    assert pushed["README.md"] == (tmp_path / "smaller" / "README.md").read_bytes()
+    assert pushed["model.safetensors"] == (tmp_path / "smaller" / "model" / "model.safetensors").read_bytes()

@@ -1,6 +1,5 @@
 """Results get to where their owners want them, whole and with the owner's token; whatever fails is seen and can be repeated."""
 
-import base64
 import json
 import threading
 from collections.abc import Iterator
@@ -24,13 +23,13 @@ from store.storage.storage import job_folder, open_storage
 from store.tables.files import Artifact
 from store.tables.jobs import Job
 from store.tables.teams import Team
-from tests.loopback import Answer, Loopback
+from tests.loopback import Loopback
+from tests.model_hub import TOKEN, Hub
 from tests.object_store import KEY, KEY_ID, Fault, ObjectStore, always
 from tests.specs import spec_of
 from worker.handover.courier import Courier, hand_over_next
 
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=<...>':DeprecationWarning")  # of the hub's library
-TOKEN = "hf_canary"
 FILES = {
     "README.md": b"---\nlicense: mit\n---\n# card",
     "report.json": b"{}",
@@ -39,68 +38,6 @@ FILES = {
     "artifact.tar.gz": b"all of them",
 }
 DELIVERED = {name: content for name, content in FILES.items() if name != "artifact.tar.gz"}
-
-
-class Hub:
-    """The routes of a hub that a commit needs; those with another token are refused."""
-
-    def __init__(self) -> None:
-        self.server: Loopback | None = None
-        self.large: dict[str, bytes] = {}
-        self.commits: list[dict[str, bytes]] = []
-        self.created: list[dict[str, Any]] = []
-        self.broken: dict[str, int] = {}
-        """Paths, by their beginning, that answer with a status."""
-
-    def __call__(self, method: str, target: str, headers: dict[str, str]) -> Answer:
-        assert self.server is not None
-        path, body = target.partition("?")[0], self.server.bodies[-1]
-        for beginning, status in self.broken.items():
-            if path.startswith(beginning):
-                return Answer(status)
-        if path.startswith("/lfs/"):
-            self.large[path.removeprefix("/lfs/")] = body
-            return Answer(200)
-        if headers.get("authorization") != f"Bearer {TOKEN}":
-            return Answer(401)
-        return self._told(path, body)
-
-    def _told(self, path: str, body: bytes) -> Answer:
-        assert self.server is not None
-        if path == "/api/repos/create":
-            self.created.append(json.loads(body))
-            return said({"url": f"{self.server.url}/org/name"})
-        if path == "/api/validate-yaml":
-            return said({"errors": [], "warnings": []})
-        if "/preupload/" in path:
-            asked = [file["path"] for file in json.loads(body)["files"]]
-            modes = {path: "lfs" if path.endswith(".safetensors") else "regular" for path in asked}
-            return said(
-                {"files": [{"path": name, "uploadMode": mode, "shouldIgnore": False} for name, mode in modes.items()]}
-            )
-        if path.endswith("/objects/batch"):
-            objects = [
-                one | {"actions": {"upload": {"href": f"{self.server.url}/lfs/{one['oid']}"}}}
-                for one in json.loads(body)["objects"]
-            ]
-            return said({"transfer": "basic", "objects": objects})
-        if path == "/api/models/org/name":
-            return Answer(404)  # asked for where it may not be made; it is not there
-        assert "/commit/" in path
-        self.commits.append(dict(self._committed(body)))
-        return said({"commitUrl": f"{self.server.url}/org/name/commit/{'c' * 40}", "commitOid": "c" * 40})
-
-    def _committed(self, body: bytes) -> Iterator[tuple[str, bytes]]:
-        for line in map(json.loads, body.splitlines()):
-            value = line["value"]
-            if line["key"] == "file":
-                yield value["path"], base64.b64decode(value["content"])
-            elif line["key"] == "lfsFile":
-                yield value["path"], self.large[value["oid"]]
-
-
-def said(body: dict[str, Any]) -> Answer:
-    return Answer(200, {"Content-Type": "application/json"}, json.dumps(body).encode())
 
 
 @pytest.fixture

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Prunes CHECKPOINT, shows the card in the step's summary, and ends with the exit code of what failed first: the run
+# (1, 2), its target or a form (3), the gate REQUIRE (4), or the certificate on the rows CERTIFY (1).
+set -uo pipefail
+
+asked=(--data "$DATA" --output "$OUTPUT" --goal "$GOAL" --quiet)
+[ -z "$TEST" ] || asked+=(--test "$TEST")
+[ -z "$REQUIRE" ] || asked+=(--require "$REQUIRE")
+IFS=$' \t\n' read -r -d '' -a more < <(printf '%s\0' "$OPTIONS")
+axformer prune "$CHECKPOINT" "${asked[@]}" ${more[@]+"${more[@]}"}
+code=$?
+[ -f "$OUTPUT/report.json" ] || exit $((code ? code : 1))
+
+# The card without its metadata, and without pictures, which a summary cannot show.
+awk 'NR == 1 && /^---$/ { inside = 1; next } inside { if (/^---$/) inside = 0; next } !/^!\[/' "$OUTPUT/README.md" \
+    >> "$GITHUB_STEP_SUMMARY"
+python - "$OUTPUT" >> "$GITHUB_OUTPUT" <<'PYTHON'
+import json, pathlib, sys
+advice = json.loads(pathlib.Path(sys.argv[1], "report.json").read_text("utf-8"))["advice"]
+print(f"result={sys.argv[1]}", f"form={advice['form'] or ''}", f"certified={str(advice['certified']).lower()}", sep="\n")
+PYTHON
+
+if [ -n "$CERTIFY" ]; then
+    printf '\n## Certified on other rows\n\n' >> "$GITHUB_STEP_SUMMARY"
+    axformer certify "$CHECKPOINT" "$OUTPUT" --data "$CERTIFY" # which adds its verdict to the summary
+    certified=$?
+    [ "$code" -ne 0 ] || code=$certified
+fi
+exit "$code"

@@ -1,0 +1,53 @@
+"""``axformer push`` and ``axformer log``: a result goes to the model hub, and experiment trackers are told of it."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from axformer.cli.failing import failing
+from axformer.errors import ConfigError
+
+ResultArgument = Annotated[Path, typer.Argument(help="The directory of a result.", metavar="RESULT")]
+
+
+def push(
+    result: ResultArgument,
+    repository: Annotated[
+        str, typer.Argument(help="hf://organisation/name, perhaps with @branch.", metavar="REPOSITORY")
+    ],
+    public: Annotated[
+        bool, typer.Option("--public", help="Make a repository that is missing for everybody, not for its owner alone.")
+    ] = False,
+) -> None:
+    """Put a result into a repository of the model hub, in one commit, and print its address. The token is HF_TOKEN, or that of
+    hf auth login."""
+    with failing():
+        from axformer.pushing import push as put
+
+        print(put(result, repository, private=not public))  # noqa: T201 - this is what was asked for
+
+
+def log(
+    result: ResultArgument,
+    mlflow: Annotated[bool, typer.Option("--mlflow", help="Tell MLflow; needs axformer[mlflow].")] = False,
+    uri: Annotated[
+        str | None, typer.Option(help="MLflow's tracking server or store; by default MLFLOW_TRACKING_URI.")
+    ] = None,
+    wandb: Annotated[bool, typer.Option("--wandb", help="Tell Weights & Biases; needs axformer[wandb].")] = False,
+) -> None:
+    """Tell an experiment tracker of a result: settings, figures along the path, advice, certificate, card and report."""
+    with failing():
+        if not mlflow and not wandb:
+            raise ConfigError("nobody is to be told; give --mlflow, --wandb or both")
+        if uri is not None and not mlflow:
+            raise ConfigError(f"--uri {uri} is MLflow's; give --mlflow too")
+        from axformer.tracking import to_mlflow, to_wandb, tracked
+
+        os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")  # a person waits; 7 of them last four minutes
+        record = tracked(result)
+        if mlflow:
+            print(f"MLflow run {to_mlflow(record, uri)}")  # noqa: T201 - this is what was asked for
+        if wandb:
+            print(f"W&B run {to_wandb(record)}")  # noqa: T201
