@@ -289,11 +289,11 @@ def main() -> None:
 
 def page(found: Mapping[str, Mapping[str, Verdict]]) -> str:
     """The table, and below it what did not work."""
-    lines = ["| family, task | " + " | ".join(LOADERS) + " |", "|---" * (len(LOADERS) + 1) + "|"]
+    lines = ["|family, task|" + "|".join(LOADERS) + "|", "|---" * (len(LOADERS) + 1) + "|"]
     reasons: dict[str, int] = {}
     for name, verdicts in found.items():
         cells = [_cell(verdicts[loader], "✓" if loader in RUN else "○", reasons) for loader in LOADERS]
-        lines.append(f"| {name} | {' | '.join(cells)} |")
+        lines.append(f"|{name}|{'|'.join(cells)}|")
     notes = [f"{number}. {reason}" for reason, number in reasons.items()]
     return "\n".join([*lines, "", *notes, ""])
 

@@ -5,6 +5,7 @@
 
 import importlib.util
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -89,6 +90,20 @@ def test_the_page_s_openvino_compiles(hubs: Sequence[loaders.Hub], monkeypatch: 
     named: dict[str, Any] = {}
     exec(code.replace("smaller/hub/", ""), named)
     assert named["model"](dict(hubs[0].inputs))[0].shape == (1, 3)
+
+
+def test_the_page_s_optimum_loads(hubs: Sequence[loaders.Hub]) -> None:
+    try:
+        packages = loaders.older_packages()
+    except subprocess.SubprocessError as error:
+        pytest.skip(f"pip does not bring Optimum here: {error}")
+    (code,) = re.findall(r"```py\n(.*?)```", SERVING.read_text(encoding="utf-8"), re.DOTALL)
+    code = code.replace("smaller/hub", str(hubs[0].directory)) + "print(model.config.num_labels)"
+    env = {**os.environ, "PYTHONPATH": str(packages)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300, env=env
+    )
+    assert done.stdout.split() == ["3"]
 
 
 def test_texts_are_answered_over_http(hubs: Sequence[loaders.Hub]) -> None:
