@@ -12,9 +12,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import optimum.onnxruntime as ort
+import optimum.onnxruntime as ort  # type: ignore[import-not-found]
 import torch
-from sentence_transformers import CrossEncoder
+from sentence_transformers import CrossEncoder  # type: ignore[import-not-found]
 from transformers import AutoTokenizer
 
 _SEQUENCE = ("classification", "multi_label_classification", "regression")

@@ -57,7 +57,9 @@ def common_keys(known: Mapping[str, Any], names: Mapping[str, str]) -> dict[str,
     """
     wanted = ("hidden_size", "num_hidden_layers", "max_position_embeddings")
     return {
-        name: known[own] for name in wanted if (own := names.get(name)) in known and own not in ("n_embd", "n_layer")
+        name: known[own]
+        for name in wanted
+        if (own := names.get(name, "")) in known and own not in ("n_embd", "n_layer")
     }
 
 

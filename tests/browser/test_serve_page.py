@@ -42,7 +42,7 @@ def url(hub: loaders.Hub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     shutil.copy(SERVING.with_name("serve_browser.html"), home)
     block = next(part for part in re.findall(r"```sh\n(.*?)```", SERVING.read_text(), re.DOTALL) if "npm" in part)
     fetch, *building, serve = block.splitlines()
-    assert (fetch.split()[:2], serve) == (["npm", "install"], "python -m http.server --directory page")
+    assert (fetch.split()[:2], serve) == (["npm", "install"], "python -m http.server -d page")
     subprocess.run(["bash", "-ec", "\n".join(building)], cwd=home, check=True)
 
     class Quiet(SimpleHTTPRequestHandler):
