@@ -23,11 +23,15 @@ from axformer.plan.plan import PlanFile, said_repaired
 from axformer.repair.refit import Refit, apply_refit, can_refit
 from axformer.repair.storage import write_refit
 from axformer.repair.training import train
+from axformer.reporting.hub_card import write_hub_card
 from axformer.reporting.look import check_training_rows
 from axformer.surroundings import Surroundings
 from axformer.wire.finetuning import FinetuneSettings, check_head, completed, defaults_of
 from axformer.wire.heads import NewHead
 
+_APPLIED = (
+    "It was made smaller by a plan that was made before; `plan.json` beside this directory says what was removed."
+)
 _NOTHING_TO_FIT = (
     "--calibrate: no weights are fitted anew for this plan; leave it out, or name another point of its path"
 )
@@ -101,8 +105,9 @@ def apply_plan(
             check_training_rows(loaded, training.rows, reading_config(file.config))
         train(small, loaded, file.plan, training, checking, lessons.surroundings, history=_begun_with(head, fits))
     names = usual_forms(file.plan, loaded.dimensions) if forms is None else forms
-    finished = Finished(loaded, file.plan, cast(small, loaded.dtype), checking.samples, fits, lessons is not None)
-    return _written(file, finished, names, output)
+    model = cast(small, loaded.dtype)
+    finished = Finished(loaded, file.plan, model, checking.samples, fits, lessons is not None)
+    return _written(file, finished, names, output, checkpoint)
 
 
 def _settings(file: PlanFile, lessons: Lessons | None, head: NewHead | None) -> FinetuneSettings:
@@ -130,13 +135,16 @@ def _fits_of(
     return stored
 
 
-def _written(file: PlanFile, finished: Finished, names: Collection[str], output: Path) -> Sequence[Form | NotMade]:
+def _written(
+    file: PlanFile, finished: Finished, names: Collection[str], output: Path, reference: str | Path
+) -> Sequence[Form | NotMade]:
     """Write the forms of a model, its fitted weights and its plan; if anything fails, nothing is left."""
     source = file.source.model_copy(update={"sha256": finished.checkpoint.sha256})
     file = file.model_copy(update={"source": source})
     file = said_repaired(file, is_fitted=finished.fits is not None, is_trained=finished.is_trained)
     with new_directory(output) as draft:
         made = make_forms(finished, names, draft)
+        write_hub_card(draft, finished.checkpoint, reference, _APPLIED, f"{len(finished.samples):,} rows", made)
         if finished.fits is not None:
             write_refit(finished.fits, draft)
         (draft / "plan.json").write_text(f"{file.model_dump_json(indent=1)}\n", encoding="utf-8")

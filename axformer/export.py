@@ -14,9 +14,11 @@ from axformer.forms.make import Finished, make_forms
 from axformer.intake.dataset import prepare
 from axformer.plan.plan import read_plan_file
 from axformer.reporting.bench import compact_checkpoint
+from axformer.reporting.hub_card import write_hub_card
 
 FROM_COMPACT = (STOCK, ONNX, ONNX_INT8)
 """The forms that can be made from the compact one."""
+_FROM_A_RESULT = "It was made smaller; the card of its result says what was removed, and what that cost."
 
 
 def export(
@@ -47,4 +49,6 @@ def export(
     file, compact = read_plan_file(result), compact_checkpoint(result, device).for_rows(rows)
     samples = prepare(rows, compact, reading_config(file.config)).samples
     with new_directory(output) as draft:
-        return make_forms(Finished(compact, file.plan, compact.model, samples), forms, draft)
+        made = make_forms(Finished(compact, file.plan, compact.model, samples), forms, draft)
+        write_hub_card(draft, compact, result, _FROM_A_RESULT, f"{len(samples):,} rows", made)
+    return made

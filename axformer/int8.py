@@ -6,7 +6,6 @@ those of the model itself.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import eq
 from pathlib import Path
 
 from axformer.artifact import new_directory
@@ -24,9 +23,9 @@ from axformer.intake.dataset import DataSet, prepare
 from axformer.model.compact import untouched
 from axformer.plan.plan import Plan
 from axformer.reporting.form_reports import stock_attention_in
+from axformer.reporting.hub_card import write_hub_card
 from axformer.reporting.speed import QUICK, Effort, measure_speed
 from axformer.reporting.workloads import limits_of, own_workloads
-from axformer.scores.decisions import decisions_of
 from axformer.scores.own_answers import can_answer, with_own_answers
 from axformer.wire.report import SpeedCell
 
@@ -123,6 +122,11 @@ def make_int8(reference: str | Path, output: Path, data: DataSource | None = Non
         loads = own_workloads(known.samples.encoded, checkpoint.tokenizer, limits, [1])
         with stock_attention_in(checkpoint.model):
             before, *cells = measure_speed([checkpoint.model, *(form.model for form in made)], loads, effort)
+        on = f"{len(known.rows)} built-in English sentences" if rows is None else f"{len(known.rows):,} rows"
+        speeds = {form.name: cell for form, (cell,) in zip(made, cells, strict=True)}
+        write_hub_card(
+            draft, checkpoint, reference, "It is as it was: nothing was removed or trained.", on, forms, speeds
+        )
     return AsItIs(
         *(checkpoint, len(known.rows), rows is None, before[0].p50_ms),
         forms=[_timed(form, cell) for form, (cell,) in zip(made, cells, strict=True)],
@@ -151,6 +155,4 @@ def _timed(form: Form, cell: SpeedCell) -> Timed:
     assert form.checked is not None, "make_forms compares it over all rows"
     assert cell.times is not None, "it is not the first"
     assert cell.times_interval is not None, "as above"
-    mine, theirs = decisions_of(form.checked.expected), decisions_of(form.checked.agreement.measured)
-    same = None if mine is None or theirs is None else sum(map(eq, mine, theirs)) / len(mine)
-    return Timed(form, cell.p50_ms, cell.times, cell.times_interval, same)
+    return Timed(form, cell.p50_ms, cell.times, cell.times_interval, form.checked.same)

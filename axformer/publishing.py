@@ -13,7 +13,7 @@ from axformer.drawing.curve import CURVE, path_curve
 from axformer.drawing.picture import picture
 from axformer.errors import FormError
 from axformer.forms.form import Form, NotMade, Written
-from axformer.forms.kinds import COMPACT, ONNX_INT8
+from axformer.forms.kinds import COMPACT, HUB, ONNX_INT8
 from axformer.forms.make import Finished, make_before, make_forms, python_for, usual_forms
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
@@ -26,7 +26,7 @@ from axformer.repair.refit import Refit, refitted
 from axformer.repair.storage import write_refit
 from axformer.repair.training import Repaired
 from axformer.reporting.advice import with_advice
-from axformer.reporting.card import PICTURE, write_card
+from axformer.reporting.card import CARD, PICTURE, write_card
 from axformer.reporting.card_forms import loading_of
 from axformer.reporting.form_path import FormPaths, TestedRows, certify_form, together
 from axformer.reporting.form_reports import summary
@@ -236,12 +236,17 @@ def texts_of(decided: Decided, report: Report, *, is_fitted: bool) -> dict[str, 
     plan = decided.plan_file(is_fitted=is_fitted, is_trained=report.finetune is not None)
     loading = loading_of(checkpoint.task, checkpoint.head)
     asked = {} if decided.run is None else {RUN: json.dumps(decided.run.given(), indent=1) + "\n"}
+    told = (report, plan, checkpoint.dimensions, loading, decided.run)
+    in_hub = (
+        {CARD: write_card(*told, inside=HUB), **asked} if any(form.directory == HUB for form in report.forms) else {}
+    )
     return {
         **asked,
+        **{f"{HUB}/{name}": text for name, text in in_hub.items()},
         "plan.json": plan.model_dump_json(indent=1) + "\n",
         "trace.jsonl": "".join(trial.model_dump_json() + "\n" for trial in trace),
         "report.json": report.model_dump_json(indent=1) + "\n",
-        "README.md": write_card(report, plan, checkpoint.dimensions, loading, decided.run),
+        CARD: write_card(*told),
         PICTURE: picture(plan.plan, checkpoint.dimensions),
         CURVE: path_curve(report.path),
         PAGE: report_page(report, plan, checkpoint.dimensions, trace, loading),

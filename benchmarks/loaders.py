@@ -3,12 +3,15 @@
     python -m benchmarks.loaders [--only bert-classification,...]
 
 Tiny real models of every family are cut, written as ``hub`` and opened by the loaders themselves. transformers.js is fetched
-from npm into ``var/npm``. A loader that does not install beside transformers 5 is judged by what it reads (:func:`described`).
+from npm into ``var/npm``; Optimum and sentence-transformers, which need transformers 4, by pip into ``var/optimum``. Programs
+that do not run here are judged by what they read (:mod:`benchmarks.loaders_schema`).
 """
 
 import argparse
 import json
+import os
 import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,12 +23,12 @@ import onnx
 import torch
 from transformers import AutoConfig, AutoTokenizer
 
-from axformer.forms.facts import read_facts
 from axformer.forms.kinds import HUB, KINDS, ONNX, ONNX_INT8
 from axformer.forms.make import Finished, loaded_form
 from axformer.model.compact import compact
 from axformer.plan.elements import parse
 from axformer.plan.plan import Plan
+from benchmarks.loaders_schema import SEQUENCE, NoTaskError, by_tei, by_triton
 
 SCRIPT = Path(__file__).with_name("loaders.mjs")
 NPM, JS = Path("var/npm"), "@huggingface/transformers@4.3.2"
@@ -33,7 +36,16 @@ PAGE = Path(__file__).parents[1] / "docs" / "loaders.md"
 TEMPLATE = Path(__file__).parent / "templates" / "loaders.md"
 TEXT = "word1 word2 word3 word4 word5"
 TOLERANCE = 1e-3
-LOADERS = ("transformers", "onnxruntime", "openvino", "transformers.js", "described")
+OLDER = Path("var/optimum")
+OLDER_PACKAGES = (
+    *("transformers==4.57.6", "huggingface_hub==0.36.0", "tokenizers==0.22.2", "optimum==2.1.0", "optimum-onnx==0.1.0"),
+    "sentence-transformers==5.2.0",
+)
+OPTIMUM, ENCODERS = "Optimum", "sentence-transformers"
+RUN = ("transformers", "onnxruntime", "openvino", "transformers.js", OPTIMUM, ENCODERS)
+SCHEMA = ("TEI", "Triton")
+LOADERS = (*RUN, *SCHEMA)
+NO_TASK = "no such task"
 REMOVED = ("layer.1.attention.head.1", "layer.2.ffn.neurons.0:24", "layer.0.attention")
 """Of each model: so layers are unlike each other."""
 Verdict = str
@@ -89,12 +101,16 @@ def judged(hubs: Sequence[Hub]) -> dict[str, dict[str, Verdict]]:
     found = {hub.name: {name: _outcome(loader, hub) for name, loader in LOADS.items()} for hub in hubs}
     for hub, verdict in zip(hubs, in_js(hubs), strict=True):
         found[hub.name]["transformers.js"] = verdict
+    for hub, (verdict, of_encoder) in zip(hubs, in_optimum(hubs), strict=True):
+        found[hub.name] |= {OPTIMUM: verdict, ENCODERS: of_encoder if hub.task in SEQUENCE else NO_TASK}
     return found
 
 
 def _outcome(loader: Any, hub: Hub) -> Verdict:
     try:
         loader(hub)
+    except NoTaskError:
+        return NO_TASK
     except Exception as error:  # noqa: BLE001 - whatever a loader says is its verdict
         return str(error).splitlines()[0] if str(error) else type(error).__name__
     return ""
@@ -149,24 +165,12 @@ def by_openvino(hub: Hub) -> None:
             assert np.isfinite(given).all(), f"{kind}: not numbers"
 
 
-def described(hub: Hub) -> None:
-    """What Optimum, TEI and sentence-transformers read of a directory before they open the graph."""
-    config = json.loads((hub.directory / "config.json").read_text(encoding="utf-8"))
-    named = ("id2label", "label2id") if "classification" in hub.task else ()
-    for key in ("model_type", "architectures", "vocab_size", *named):
-        assert key in config, f"config.json has no {key}"
-    assert not config["model_type"].startswith("axformer"), config["model_type"]
-    assert (hub.directory / "tokenizer.json").is_file(), "no tokenizer.json"
-    facts = read_facts(hub.directory)
-    known = {"input_ids", "attention_mask", "token_type_ids"}
-    assert set(facts.inputs) <= known, f"inputs {facts.inputs}"
-
-
 LOADS = {
     "transformers": by_transformers,
     "onnxruntime": by_onnxruntime,
     "openvino": by_openvino,
-    "described": described,
+    "TEI": lambda hub: by_tei(hub.directory, hub.task),
+    "Triton": lambda hub: by_triton(hub.directory, hub.task),
 }
 
 
@@ -178,13 +182,58 @@ def in_js(hubs: Sequence[Hub]) -> list[Verdict]:
         for hub in hubs
         for dtype in ("fp32", "q8")
     ]
-    with tempfile.TemporaryDirectory(prefix="axformer-js-") as scratch:
+    answers = _asked(asked, ["node", str(SCRIPT)], str(library))
+    return [_in_js(hub, *answers[2 * index : 2 * index + 2]) for index, hub in enumerate(hubs)]
+
+
+def in_optimum(hubs: Sequence[Hub]) -> list[tuple[Verdict, Verdict]]:
+    """The verdicts of Optimum and of sentence-transformers, of both graphs."""
+    packages = older_packages()
+    asked = [
+        {
+            **{"directory": str(hub.directory), "task": hub.task, "graph": Path(KINDS[kind].graph).name, "text": TEXT},
+            "inputs": {name: values.tolist() for name, values in hub.inputs.items()},
+        }
+        for hub in hubs
+        for kind in (ONNX, ONNX_INT8)
+    ]
+    older = SCRIPT.with_name("loaders_optimum.py")
+    answers = _asked(asked, [sys.executable, str(older)], env={**os.environ, "PYTHONPATH": str(packages)})
+    return [_in_optimum(hub, *answers[2 * index : 2 * index + 2]) for index, hub in enumerate(hubs)]
+
+
+def _in_optimum(hub: Hub, plain: Mapping[str, Any], rounded: Mapping[str, Any]) -> tuple[Verdict, Verdict]:
+    for answer in (plain, rounded):
+        if "failed" in answer:
+            return answer["failed"], answer["failed"]
+    own = hub.inputs["input_ids"]
+    if plain["ids"] != own.reshape(-1, own.shape[-1])[0].tolist():
+        return "other token ids", "other token ids"
+    verdicts = _apart(plain, "logits", hub.logits) or _apart(rounded, "logits", hub.int8)
+    pairs = (_apart(one, "encoder", np.array(one["pair"])) for one in (plain, rounded) if "pair" in one)
+    return verdicts, next(filter(None, pairs), "")
+
+
+def _apart(answer: Mapping[str, Any], key: str, wanted: np.ndarray) -> Verdict:
+    if isinstance(answer[key], str):
+        return str(answer[key])
+    try:
+        _agree(np.array(answer[key]), wanted, key)
+    except AssertionError as error:
+        return str(error)
+    return ""
+
+
+def _asked(asked: Sequence[Any], command: Sequence[str], *more: str, env: Mapping[str, str] | None = None) -> list[Any]:
+    """What a program of another language, or with other packages, answers."""
+    with tempfile.TemporaryDirectory(prefix="axformer-asked-") as scratch:
         file = Path(scratch, "asked.json")
         file.write_text(json.dumps(asked), encoding="utf-8")
-        command = ["node", str(SCRIPT), str(file), str(library)]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=1200)
-    answers = json.loads(done.stdout.splitlines()[-1])
-    return [_in_js(hub, *answers[2 * index : 2 * index + 2]) for index, hub in enumerate(hubs)]
+        done = subprocess.run(
+            [*command, str(file), *more], capture_output=True, text=True, check=True, timeout=1200, env=env
+        )
+    answers: list[Any] = json.loads(done.stdout.splitlines()[-1])
+    return answers
 
 
 def _in_js(hub: Hub, plain: Mapping[str, Any], rounded: Mapping[str, Any]) -> Verdict:
@@ -193,11 +242,7 @@ def _in_js(hub: Hub, plain: Mapping[str, Any], rounded: Mapping[str, Any]) -> Ve
             return f"{dtype}: {answer['failed']}"
     if plain["ids"] != hub.inputs["input_ids"].ravel().tolist():
         return "other token ids"
-    for found, wanted, what in ((plain, hub.logits, "fp32"), (rounded, hub.int8, "q8")):
-        verdict = _outcome(lambda _: _agree(np.array(found["logits"]), wanted, what), hub)  # noqa: B023 - called at once
-        if verdict:
-            return verdict
-    return ""
+    return _apart(plain, "logits", hub.logits) or _apart(rounded, "logits", hub.int8)
 
 
 def npm_library() -> Path:
@@ -212,6 +257,18 @@ def npm_library() -> Path:
         command = ["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", str(NPM), JS]
         subprocess.run(command, check=True, capture_output=True, timeout=600)
     return modules
+
+
+def older_packages() -> Path:
+    """Where Optimum and what it needs lie; they are fetched at the first call.
+
+    Raises:
+        subprocess.CalledProcessError: pip cannot fetch them.
+    """
+    if not (OLDER / "optimum").is_dir():
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(OLDER)]
+        subprocess.run([*command, *OLDER_PACKAGES], check=True, capture_output=True, timeout=600)
+    return OLDER.resolve()
 
 
 def main() -> None:
@@ -232,18 +289,18 @@ def main() -> None:
 
 def page(found: Mapping[str, Mapping[str, Verdict]]) -> str:
     """The table, and below it what did not work."""
-    lines = ["| family, task | " + " | ".join(LOADERS) + " |", "|---" * (len(LOADERS) + 1) + "|"]
+    lines = ["|family, task|" + "|".join(LOADERS) + "|", "|---" * (len(LOADERS) + 1) + "|"]
     reasons: dict[str, int] = {}
     for name, verdicts in found.items():
-        cells = [_cell(verdicts[loader], reasons) for loader in LOADERS]
-        lines.append(f"| {name} | {' | '.join(cells)} |")
+        cells = [_cell(verdicts[loader], "✓" if loader in RUN else "○", reasons) for loader in LOADERS]
+        lines.append(f"|{name}|{'|'.join(cells)}|")
     notes = [f"{number}. {reason}" for reason, number in reasons.items()]
     return "\n".join([*lines, "", *notes, ""])
 
 
-def _cell(verdict: Verdict, reasons: dict[str, int]) -> str:
-    if not verdict:
-        return "✓"
+def _cell(verdict: Verdict, works: str, reasons: dict[str, int]) -> str:
+    if verdict in ("", NO_TASK):
+        return "–" if verdict else works
     return f"✗ {reasons.setdefault(verdict, len(reasons) + 1)}"
 
 

@@ -21,6 +21,7 @@ OTHERS = {
         "call",
         "uploaded",
         "cat",
+        "npm",
         "celery",
         "cp",
         "curl",

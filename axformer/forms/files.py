@@ -47,6 +47,22 @@ def older_keys(known: Mapping[str, Any]) -> dict[str, Any]:
     return older
 
 
+def common_keys(known: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """Keys of a ``config.json`` by the names that most families share, for programs that know no other names.
+
+    Args:
+        known: the family's keys.
+        names: the family's names of keys by the common ones, ``attribute_map`` of its configuration. Two of GPT-2's stay alone,
+            since text-embeddings-inference knows them and refuses a key that comes twice.
+    """
+    wanted = ("hidden_size", "num_hidden_layers", "max_position_embeddings")
+    return {
+        name: known[own]
+        for name in wanted
+        if (own := names.get(name, "")) in known and own not in ("n_embd", "n_layer")
+    }
+
+
 def _step(kinds: Sequence[str]) -> int | None:
     """Every how many layers one sees all tokens, the first one included; None if there is no such number: transformers 4 then
     fails, as it should, since it knows no other order."""

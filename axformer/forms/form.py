@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import eq
 from typing import Any
 
 from axformer.forms.agreement import Agreement
 from axformer.forms.fresh import Fresh
+from axformer.scores.decisions import decisions_of
 from axformer.scores.measured import Measured
 
 
@@ -33,6 +35,12 @@ class CheckedForm:
     expected: Measured
     """The model in memory."""
     agreement: Agreement
+
+    @property
+    def same(self) -> float | None:
+        """Share of the rows with the same answer; None where answers are numbers."""
+        mine, theirs = decisions_of(self.expected), decisions_of(self.agreement.measured)
+        return None if mine is None or theirs is None else sum(map(eq, mine, theirs)) / len(mine)
 
 
 @dataclass(frozen=True)

@@ -143,6 +143,12 @@ KINDS = {kind.name: kind for kind in _FORMS}
 """The forms of a result by name, in the order of reports."""
 
 
+def seen_from(place: str, inside: str) -> str:
+    """A place of a result for a reader in one of its directories, which may have been taken out of it; empty for its top."""
+    own = place.removeprefix(f"{inside}/")
+    return place if not inside else own if own != place else f"{place} of the result"
+
+
 def kind_named(name: str) -> Kind:
     """A form of a result, or the untouched checkpoint."""
     return BASE if name == BASE.name else KINDS[name]

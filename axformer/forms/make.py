@@ -13,7 +13,7 @@ from axformer.data.batches import Samples
 from axformer.errors import ArtifactError, FormError
 from axformer.forms.agreement import compare_outputs
 from axformer.forms.facts import read_facts
-from axformer.forms.files import older_keys, write_model, write_tokenizer
+from axformer.forms.files import common_keys, older_keys, write_model, write_tokenizer
 from axformer.forms.form import CheckedForm, Form, NotMade
 from axformer.forms.fresh import FreshPython, program_of
 from axformer.forms.kinds import COMPACT, HUB, KINDS, ONNX, ONNX_INT8, STOCK, ZEROED, Kind
@@ -196,7 +196,8 @@ def _write_onnx(finished: Finished, result: Path) -> None:
     with computing_in(model, torch.float32):
         write_onnx(model, checkpoint.tokenizer, finished.samples.encoded, directory)
     keys = family_keys(model, checkpoint.head.model_class, checkpoint.architecture, finished.plan)
-    read_facts(directory).write(directory, {**checkpoint.companions.notes, **keys, **older_keys(keys)})
+    more = common_keys(keys, checkpoint.model.config.attribute_map) | older_keys(keys)
+    read_facts(directory).write(directory, {**checkpoint.companions.notes, **keys, **more})
     write_tokenizer(checkpoint.companions, directory)
 
 

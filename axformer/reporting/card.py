@@ -1,5 +1,6 @@
 """The model card: ``README.md`` in the directory of a result, written for anyone who finds that directory."""
 
+from dataclasses import replace
 from typing import Any
 
 from axformer.config import config_class, defaults_beside
@@ -43,14 +44,27 @@ PICTURE = "plan.svg"
 """File name of the plan's picture, which lies next to the card."""
 
 
-def write_card(report: Report, plan: PlanFile, dimensions: Dimensions, loading: Loading, run: Run | None = None) -> str:
-    """Render the model card as Markdown, with the metadata that model hubs read."""
-    values, default = shown(report, plan.plan, dimensions, loading), defaults_beside(report.config)
+def write_card(
+    report: Report,
+    plan: PlanFile,
+    dimensions: Dimensions,
+    loading: Loading,
+    run: Run | None = None,
+    inside: str = "",
+) -> str:
+    """Render the model card as Markdown, with the metadata that model hubs read.
+
+    Args:
+        run: the run as it was asked for; None where nobody asked.
+        inside: the directory of the result that the card is for, which may be handed on alone; empty for its top.
+    """
+    values, default = shown(report, plan.plan, dimensions, loading, inside), defaults_beside(report.config)
     assert values["first_look"] is not None, "new reports have it"
     return render(
         CARD,
         **values,
-        metadata=metadata(report, loading),
+        metadata=metadata(report, loading, inside),
+        inside=inside,
         limit=limit_of(report),
         nothing_met=passage_from(config_class(report.config).about.nothing_met, config=report.config),
         loading=loading,
@@ -64,9 +78,10 @@ def write_card(report: Report, plan: PlanFile, dimensions: Dimensions, loading: 
     )
 
 
-def shown(report: Report, plan: Plan, dimensions: Dimensions, loading: Loading) -> dict[str, Any]:
+def shown(report: Report, plan: Plan, dimensions: Dimensions, loading: Loading, inside: str = "") -> dict[str, Any]:
     """The values that the templates of card and page share, by name."""
     assert report.finding is not None, "new reports have one"
+    found = deployables(report.model_dump(mode="json"))
     return {
         "report": report,
         "title": _title(report),
@@ -76,7 +91,7 @@ def shown(report: Report, plan: Plan, dimensions: Dimensions, loading: Loading) 
         "finding": report.finding,
         "is_bad": report.finding.verdict in (FindingVerdict.NO_RELIABLE_GAIN, FindingVerdict.LOSS),
         "certificate": report.certificate,
-        "deployables": deployables(report.model_dump(mode="json")),
+        "deployables": None if found is None else replace(found, inside=inside),
         "first_look": first_look_of(report),
         "doubt": report.doubt,
         "confidence": f"{CONFIDENCE:.0%}",
@@ -89,7 +104,7 @@ def shown(report: Report, plan: Plan, dimensions: Dimensions, loading: Loading) 
         "map_in_words": describe_plan(plan, dimensions),
         "forms": forms_table(report),
         "forms_legend": forms_legend(report),
-        "loading_forms": loading_forms(report, loading),
+        "loading_forms": loading_forms((form.name for form in report.forms if form.made), loading, inside),
         "data": _data(report),
         "limits": _limits(report),
     }

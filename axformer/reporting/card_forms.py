@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from axformer.architectures.heads import Head
-from axformer.forms.kinds import BASE, COMPACT, KINDS, ONNX, ONNX_INT8, STOCK, ZEROED
+from axformer.forms.kinds import BASE, COMPACT, KINDS, ONNX, ONNX_INT8, STOCK, ZEROED, Kind, seen_from
 from axformer.reporting.deployable import MANY
 from axformer.reporting.rendering import passage
 from axformer.reporting.table import UNKNOWN, Table, number
@@ -71,11 +71,18 @@ class LoadingForm:
     """Alternative Python programs to run in the directory of the result."""
 
 
-def loading_forms(report: Report, loading: Loading) -> list[LoadingForm]:
-    """How to load each form that was made."""
-    made = [form.name for form in report.forms if form.made]
+def loading_forms(made: Iterable[str], loading: Loading, inside: str = "") -> list[LoadingForm]:
+    """How to load forms.
+
+    Args:
+        made: the names of the forms that there are.
+        loading: how their model is loaded.
+        inside: the directory of the result that the reader is in, which leaves out what does not lie there; empty for its top.
+    """
     return [
-        LoadingForm(_TITLES[name], KINDS[name].place, KINDS[name].summary, _programs(name, loading)) for name in made
+        LoadingForm(_TITLES[name], seen_from(kind.place, inside), kind.summary, _programs(kind, loading, inside))
+        for name in made
+        if (kind := KINDS[name]).directory == inside or not inside
     ]
 
 
@@ -118,17 +125,17 @@ def _score(form: FormReport, name: str) -> str:
     return f"{form.validation[name]:.4f}{change}"
 
 
-def _programs(name: str, loading: Loading) -> list[str]:
+def _programs(kind: Kind, loading: Loading, inside: str) -> list[str]:
     """Programs that load a form from the directory of the card."""
-    if name == COMPACT:
+    if kind.name == COMPACT:
         return ['import axformer\nmodel = axformer.load("model")', f"import axformer.auto\n{loading.code}"]
-    directory = KINDS[name].directory
-    if name in (STOCK, ZEROED):
+    directory = "." if inside else kind.directory
+    if kind.name in (STOCK, ZEROED):
         auto = loading.auto_class
         return [f'from transformers import {auto}\nmodel = {auto}.from_pretrained("{directory}")']
     texts, rank = _EXAMPLES.get(loading.tag, ('"a text"', ""))
     return [
-        f'import onnxruntime, transformers\nsession = onnxruntime.InferenceSession("{KINDS[name].place}")\n'
+        f'import onnxruntime, transformers\nsession = onnxruntime.InferenceSession("{seen_from(kind.place, inside)}")\n'
         f'inputs = transformers.AutoTokenizer.from_pretrained("{directory}")({texts}, return_tensors="np")\n'
         f"outputs = session.run(None, {{value.name: inputs[value.name]{rank} for value in session.get_inputs()}})"
     ]

@@ -6,6 +6,7 @@ import re
 from huggingface_hub import EvalResult, ModelCardData
 
 from axformer.config import method_of
+from axformer.forms.kinds import COMPACT, HUB, ONNX
 from axformer.reporting.card_forms import Loading
 from axformer.reporting.deployable import TITLES
 from axformer.reporting.markdown import LONGEST_WORD
@@ -37,20 +38,21 @@ def name_of_data(report: Report, part: str) -> str | None:
     return None if name is None else plain_name(name.removeprefix(_HUB_DATA))
 
 
-def metadata(report: Report, loading: Loading) -> str:
+def metadata(report: Report, loading: Loading, inside: str = "") -> str:
     """The YAML block of the card, without its dashes.
 
     Args:
         report: the report; results are those on held-out data, and left out without any.
         loading: how the model is loaded, which names the task.
+        inside: the directory of the result that the card is for, whose forms alone have results then; empty for its top.
     """
-    results = _results(report, loading)
+    results = _results(report, loading, inside)
     names = {result.metric_type for result in results}
     data = ModelCardData(
         base_model=_hub_id(report.names.get("checkpoint"), _HUB),
         datasets=_data_sets(report),
         eval_results=results or None,
-        library_name="axformer",
+        library_name=ONNX if inside == HUB else "axformer",
         metrics=sorted(names - {"loss"}) or None,
         model_name=name_of_model(report),
         pipeline_tag=loading.tag,
@@ -59,16 +61,16 @@ def metadata(report: Report, loading: Loading) -> str:
     return str(data.to_yaml())
 
 
-def _results(report: Report, loading: Loading) -> list[EvalResult]:
-    """Every held-out figure of the compact form, and the first metric of the other forms."""
+def _results(report: Report, loading: Loading, inside: str) -> list[EvalResult]:
+    """Every held-out figure of the compact form, and the first metric of the other forms; inside a directory, of its forms."""
     name = name_of_data(report, "test") or "held-out"
     type_ = _data_id(report.names.get("test")) or name
-    figures = [(metric, value, metric) for metric, value in (report.pruned.test or {}).items()]
+    figures = [] if inside else [(metric, value, metric) for metric, value in (report.pruned.test or {}).items()]
     first = first_metric(report.pruned.test or {})
     figures += [
         (first, form.test[first], f"{first}, {TITLES.get(form.name, form.name)}")
         for form in report.forms
-        if form.made and form.test is not None and form.name != "compact"
+        if form.made and form.test is not None and form.name != COMPACT and (not inside or form.directory == inside)
     ]
     return [
         EvalResult(

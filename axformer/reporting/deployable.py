@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from axformer.forms.kinds import KINDS
+from axformer.forms.kinds import KINDS, seen_from
 from axformer.reporting.standing import UNJUDGED
 from axformer.reporting.table import UNKNOWN, Table, number
 from axformer.wire.metrics import LOWER_IS_BETTER
@@ -120,6 +120,8 @@ class Deployables:
     judged: JudgedRows
     """What a form is judged by."""
     rows: Sequence[Deployable]
+    inside: str = ""
+    """The directory of the result that the reader is in; empty for its top."""
 
     @property
     def best(self) -> Deployable | None:
@@ -215,7 +217,11 @@ class Deployables:
         best = self.best
         if best is None:
             return f"Keep your model: {self._why_none()}."
-        what = f"{best.place} ({best.title})" if not best.of_untouched else f"{TITLES[best.name]} of your own model"
+        what = (
+            f"{seen_from(best.place, self.inside)} ({best.title})"
+            if not best.of_untouched
+            else f"{TITLES[best.name]} of your own model"
+        )
         which = "" if best.seq is None else f", the model of trial {best.seq}"
         told = [f"Deploy {what}{which}: {times_in_words(best)} with one input", *self._metric_of(best)]
         if best.judgement.is_certified:
@@ -242,7 +248,8 @@ class Deployables:
             return f"Pruning {made} {TITLES[own.name]} of your own model."
         pruned = [row for row in self.rows[1:] if not row.of_untouched and row.name == best.name]
         if not pruned:
-            return "It lies in the result." if best.directory is not None else ""
+            where = "here" if best.directory == self.inside else "in the result"
+            return "" if best.directory is None else f"It lies {where}."
         (row,) = pruned
         if row.judgement.standing is not Standing.SHOWN:
             return f"The pruned one {self.lacks(row)}."

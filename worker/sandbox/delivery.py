@@ -20,9 +20,10 @@ RESULT = "artifact"
 """Directory that the process writes the result to."""
 _MOST_FILES = 200
 """A form has about ten files, and its weights may be split into some dozens."""
+_CARD = "README.md"
 _TOP = frozenset(
     {
-        "README.md",
+        _CARD,
         "analysis.html",
         "analysis.json",
         "path.svg",
@@ -71,7 +72,8 @@ def delivered(directory: Path, stack: ExitStack, most_bytes: int) -> dict[str, B
                     graphs = _enter(inner, folder, stack)
                     files |= {f"{name}/{inner}/{one}": _open(_known(one), graphs, stack) for one in _names(graphs)}
                 else:
-                    files[f"{name}/{inner}"] = _open(_known(inner), folder, stack)
+                    file = inner if name == HUB and inner == _CARD else _known(inner)
+                    files[f"{name}/{inner}"] = _open(file, folder, stack)
         else:
             raise DeliveryError(f"it holds an unexpected entry {name[:200]!r}")
         if len(files) > _MOST_FILES:

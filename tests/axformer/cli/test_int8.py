@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from huggingface_hub import ModelCard
 from typer.testing import CliRunner
 
 from axformer.cli.int8 import _worth
@@ -38,6 +39,10 @@ def test_a_checkpoint_alone_brings_both_graphs(
     assert "Answers were compared on 24 built-in sentences." in done.output
     assert "Nothing is claimed about accuracy." in done.output
     assert [name for name, kind in KINDS.items() if kind.is_in(tmp_path / "mine-int8")] == [ONNX, ONNX_INT8]
+    card = ModelCard.load(tmp_path / "mine-int8" / "hub" / "README.md")
+    assert "**Nothing is claimed about accuracy**" in card.text
+    assert "24 built-in English sentences" in card.text
+    assert re.search(r"`onnx/model_quantized\.onnx` \| [\d.]+ \| [\d.]+% \| \S+ \| [\d.]+ \| [\d.]+ \[", card.text)
     given = tiny_tokenizer()("word1 word2", return_tensors="pt")
     loaded = KINDS[ONNX].load(tmp_path / "mine-int8" / "hub", "cpu")
     from transformers import AutoModelForSequenceClassification

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import AutoConfig, AutoModelForSequenceClassification
 
-from axformer.forms.files import older_keys, write_model
+from axformer.architectures.registry import ARCHITECTURES
+from axformer.forms.files import common_keys, older_keys, write_model
 from axformer.forms.stock import stock
 from axformer.intake.checkpoint import Checkpoint, from_memory, load_checkpoint
 from axformer.model.compact import compact
@@ -43,6 +44,18 @@ def written(directory: Path, family: str, dropped: tuple[int, ...] = (1,), **cha
     ordinary = stock(small, checkpoint.head.model_class, checkpoint.architecture, plan)
     write_model(ordinary, checkpoint.companions, directory)
     return checkpoint, ordinary
+
+
+@pytest.mark.parametrize("family", ARCHITECTURES)
+def test_keys_by_their_common_names_say_the_same_and_none_comes_twice_for_a_reader(family: str) -> None:
+    config = tiny_family_config(family)
+    known = config.to_dict()
+    common = common_keys(known, config.attribute_map)
+    assert type(config)(**known, **common).to_dict() == known
+    for names in (("hidden_size", "n_embd"), ("num_hidden_layers", "n_layer")):
+        assert sum(name in known or name in common for name in names) == 1, names
+    assert common == {name: getattr(config, name) for name in common}
+    assert ("max_position_embeddings" in known or "max_position_embeddings" in common) is (family != "xlnet")
 
 
 @pytest.mark.parametrize("family", ["llama", "qwen3"])

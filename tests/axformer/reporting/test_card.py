@@ -8,6 +8,7 @@ from huggingface_hub import ModelCard
 from markdown_it import MarkdownIt
 
 from axformer.config import config_class
+from axformer.forms.kinds import HUB, ONNX, seen_from
 from axformer.plan.elements import Dimensions
 from axformer.plan.plan import PlanFile, read_plan_file
 from axformer.reporting.card import write_card
@@ -56,6 +57,31 @@ def test_a_hub_reads_every_held_out_figure_of_the_report(card: ModelCard, report
         if form.name != "compact" and form.test is not None
     }
     assert others
+
+
+def test_inside_a_directory_the_card_names_what_lies_there(report: Report, plan: PlanFile) -> None:
+    graph = report.forms[0].model_copy(update={"name": ONNX, "directory": HUB})
+    with_graph = report.model_copy(update={"forms": [*report.forms, graph]})
+    text = write_card(with_graph, plan, Dimensions(3, 4, 16, 64), LOADING, inside=HUB)
+    assert 'InferenceSession("onnx/model.onnx")' in text
+    assert 'AutoTokenizer.from_pretrained(".")' in text
+    assert "### Compact" not in text
+    assert "hub/onnx" not in text
+    found = ModelCard(text).data
+    assert (found.library_name, [result.metric_name for result in found.eval_results]) == ("onnx", ["accuracy, ONNX"])
+
+
+@pytest.mark.parametrize(
+    ("place", "inside", "seen"),
+    [
+        ("hub/onnx/model.onnx", "", "hub/onnx/model.onnx"),
+        ("hub/onnx/model.onnx", HUB, "onnx/model.onnx"),
+        ("model/", HUB, "model/ of the result"),
+        ("model/", "", "model/"),
+    ],
+)
+def test_a_place_is_named_as_its_reader_sees_it(place: str, inside: str, seen: str) -> None:
+    assert seen_from(place, inside) == seen
 
 
 def test_references_to_a_hub_become_its_ids_and_other_places_do_not(report: Report) -> None:

@@ -1,20 +1,26 @@
 """What a report and its card say of the forms of a result."""
 
 import json
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from huggingface_hub import ModelCard
 from jsonschema import Draft202012Validator
 
+from axformer.apply import apply_plan
 from axformer.artifact import load
 from axformer.config import PassConfig
+from axformer.data.columns import DataSource
 from axformer.data.reading import read_rows
+from axformer.export import export
 from axformer.forms.form import Form, NotMade, Written
 from axformer.forms.fresh import FreshPython, program_of
-from axformer.forms.kinds import BASE, COMPACT, KINDS, ONNX, ZEROED
+from axformer.forms.kinds import BASE, COMPACT, HUB, KINDS, ONNX, STOCK, ZEROED
 from axformer.forms.memory import peak_bytes
 from axformer.forms.stock import load as load_whole
 from axformer.intake.checkpoint import load_checkpoint
@@ -29,6 +35,7 @@ from axformer.plan.trial import Trial
 from axformer.reporting.card import write_card
 from axformer.reporting.card_forms import loading_of
 from axformer.reporting.measure import make_report, measure_both
+from axformer.wire.references import shown_name
 from axformer.wire.report import Report
 from tests.forked import forked_interpreter
 from tests.schemas import schema_text
@@ -164,6 +171,43 @@ def test_the_code_for_each_form_runs_as_the_card_has_it(
     monkeypatch.chdir(every_form)
     ran = forked_interpreter(["-I", str(tmp_path / "card.py")])
     assert ran.returncode == 0, ran.stderr
+
+
+def test_the_directory_of_the_graphs_explains_itself_where_it_is_uploaded_alone(
+    every_form: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub = shutil.copytree(every_form / HUB, tmp_path / "uploaded")
+    card = ModelCard.load(hub / "README.md")
+    assert (card.data.library_name, card.data.pipeline_tag) == ("onnx", "text-classification")
+    assert {result.metric_name for result in card.data.eval_results} == {"accuracy, ONNX", "accuracy, ONNX int8"}
+    assert (hub / "run.json").read_bytes() == (every_form / "run.json").read_bytes()
+    assert "This directory is `hub/` of a result" in card.text
+    assert "](p" not in card.text, "it has no pictures"
+    monkeypatch.chdir(hub)
+    programs = re.findall(r"```python\n(.*?)```", card.text, re.DOTALL)
+    assert len(programs) == 2
+    for program in programs:
+        (tmp_path / "card.py").write_text(program, encoding="utf-8")
+        ran = forked_interpreter(["-I", str(tmp_path / "card.py")])
+        assert ran.returncode == 0, ran.stderr
+
+
+@pytest.mark.parametrize("way", ["export", "apply"])
+def test_graphs_that_are_made_later_say_what_they_are_and_claim_nothing(
+    way: str, result: Path, checkpoint: Path, data: Path, tmp_path: Path
+) -> None:
+    rows, out = DataSource(str(data)), tmp_path / "out"
+    if way == "export":
+        export(result, rows, out, forms=[STOCK, ONNX])
+    else:
+        apply_plan(read_plan_file(result), checkpoint, rows, out, forms=[COMPACT, ONNX])
+    card = ModelCard.load(out / HUB / "README.md")
+    assert card.data.library_name == "onnx"
+    assert card.text.startswith(f"# {shown_name(str(result if way == 'export' else checkpoint))} in ONNX\n")
+    assert "**Nothing is claimed about accuracy**" in card.text
+    assert "on 40 rows" in card.text
+    assert "| `onnx/model.onnx` | 0." in card.text
+    assert card.text.count("```python") == 1
 
 
 def test_a_published_report_fits_the_published_schema(every_form: Path) -> None:

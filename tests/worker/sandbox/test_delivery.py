@@ -36,11 +36,13 @@ def test_graphs_lie_one_directory_deeper(result: Path) -> None:
     graphs.mkdir(parents=True)
     (graphs / "model_quantized.onnx").write_bytes(b"graph")
     (result / "hub" / "config.json").write_bytes(b"{}")
+    (result / "hub" / "README.md").write_text("# A card")
     with ExitStack() as files:
         found = delivered(result, files, MOST_BYTES)
         assert found["hub/onnx/model_quantized.onnx"].read() == b"graph"
         assert set(found) == {
-            *("plan.json", "model/model.safetensors", "hub/config.json", "hub/onnx/model_quantized.onnx")
+            *("plan.json", "model/model.safetensors", "hub/config.json", "hub/onnx/model_quantized.onnx"),
+            "hub/README.md",
         }
 
 
@@ -72,12 +74,13 @@ def many(result: Path) -> None:
         lambda at: (at / "evil").mkdir(),
         lambda at: (at / "evil.json").touch(),
         lambda at: (at / "model" / "run.sh").touch(),
+        lambda at: (at / "model" / "README.md").touch(),
         lambda at: (at / "model" / "\x1b[2J.json").touch(),
         lambda at: (at / "model" / "deep").mkdir(),
         lambda at: os.truncate(at / "plan.json", MOST_BYTES),
         many,
     ],
-    ids=range(19),
+    ids=range(20),
 )
 def test_what_is_no_result_is_refused(result: Path, change: Callable[[Path], object]) -> None:
     change(result)
