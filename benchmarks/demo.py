@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from axformer.cli.commands import replace_unknown_characters
+from axformer.cli.characters import replace_unknown_characters
 from axformer.cli.deploying import show_deployables
 from axformer.cli.display import duration, finding_line
 from axformer.cli.libraries import silence_libraries
