@@ -15,7 +15,8 @@ _UNCOUNTED = ("/healthz", "/v1/healthz")
 
 
 class SheddingMiddleware:
-    """Counts the requests whose answer has not begun: uploads apart, those above ``working`` wait for a session.
+    """Counts the requests that have arrived and whose answer has not begun: uploads apart, those above ``working`` wait for a
+    session. One whose body is still on its way waits for its sender.
 
     One more is refused where ``waiting`` others wait, half of them for one sender, or where the first of them has waited for
     ``seconds``.
@@ -41,15 +42,27 @@ class SheddingMiddleware:
             return await render(UnavailableError(detail, code="overloaded", headers=_RETRY_AFTER), scope["path"])(
                 scope, receive, send
             )
-        mark = object()
-        self._began[mark] = time.monotonic(), sender
+        mark, has_arrived = object(), False
+
+        def begin() -> None:
+            nonlocal has_arrived
+            if not has_arrived:
+                has_arrived, self._began[mark] = True, (time.monotonic(), sender)
+
+        async def receive_marked() -> Message:
+            message = await receive()
+            if message["type"] == "http.request" and not message.get("more_body"):
+                begin()
+            return message
 
         async def send_marked(message: Message) -> None:
             self._began.pop(mark, None)
             await send(message)
 
+        if not _has_body(scope):
+            begin()
         try:
-            return await self._app(scope, receive, send_marked)
+            return await self._app(scope, receive_marked, send_marked)
         finally:
             self._began.pop(mark, None)
 
@@ -63,6 +76,11 @@ class SheddingMiddleware:
         return count >= self._most_of_one and (
             sum(who == sender for _, who in self._began.values()) >= self._most_of_one
         )
+
+
+def _has_body(scope: Scope) -> bool:
+    headers = dict(scope["headers"])
+    return b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0"
 
 
 def _sender(scope: Scope) -> bytes:

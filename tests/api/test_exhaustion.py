@@ -112,6 +112,19 @@ def test_requests_beyond_the_line_are_refused_at_once_and_the_rest_is_answered(l
         assert theirs.result().status_code == 200
 
 
+@pytest.mark.parametrize("settings", [{"requests_waiting": 100, "shed_seconds": 0.3}], indirect=True)
+def test_bodies_that_do_not_come_take_no_place_in_the_line(live, crew, rivals):
+    address = httpx2.URL(live)
+    fields = {"Host": "here", "Content-Type": "application/json", "Content-Length": "99", **crew.headers}
+    lines = ["POST /v1/jobs HTTP/1.1", *(f"{name}: {value}" for name, value in fields.items())]
+    head = "\r\n".join([*lines, "", "{"]).encode()
+    with ExitStack() as opened:
+        for _ in range(12):
+            opened.enter_context(socket.create_connection((address.host, address.port), timeout=20)).sendall(head)
+        time.sleep(0.5)
+        assert httpx2.get(f"{live}/v1/jobs", headers=rivals.headers).status_code == 200
+
+
 def _soon(request):
     try:
         return request.result(timeout=1.0)
