@@ -1,5 +1,6 @@
 """``axformer push`` and ``axformer log``: a result goes to the model hub, and experiment trackers are told of it."""
 
+import json
 import os
 from pathlib import Path
 from typing import Annotated
@@ -20,13 +21,15 @@ def push(
     public: Annotated[
         bool, typer.Option("--public", help="Make a repository that is missing for everybody, not for its owner alone.")
     ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the address as JSON.")] = False,
 ) -> None:
     """Put a result into a repository of the model hub, in one commit, and print its address. The token is HF_TOKEN, or that of
     hf auth login."""
     with failing():
         from axformer.pushing import push as put
 
-        print(put(result, repository, private=not public))  # noqa: T201 - this is what was asked for
+        address = put(result, repository, private=not public)
+    print(json.dumps({"address": address}) if as_json else address)  # noqa: T201 - this is what was asked for
 
 
 def log(
@@ -36,6 +39,7 @@ def log(
         str | None, typer.Option(help="MLflow's tracking server or store; by default MLFLOW_TRACKING_URI.")
     ] = None,
     wandb: Annotated[bool, typer.Option("--wandb", help="Tell Weights & Biases; needs axformer[wandb].")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the runs as JSON.")] = False,
 ) -> None:
     """Tell an experiment tracker of a result: settings, figures along the path, advice, certificate, card and report."""
     with failing():
@@ -46,8 +50,10 @@ def log(
         from axformer.tracking import to_mlflow, to_wandb, tracked
 
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")  # a person waits; 7 of them last four minutes
-        record = tracked(result)
+        record, runs = tracked(result), dict[str, str]()
         if mlflow:
-            print(f"MLflow run {to_mlflow(record, uri)}")  # noqa: T201 - this is what was asked for
+            runs["MLflow"] = to_mlflow(record, uri)
         if wandb:
-            print(f"W&B run {to_wandb(record)}")  # noqa: T201
+            runs["W&B"] = to_wandb(record)
+    told = [json.dumps(runs)] if as_json else [f"{name} run {run}" for name, run in runs.items()]
+    print(*told, sep="\n")  # noqa: T201 - this is what was asked for

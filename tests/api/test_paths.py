@@ -30,6 +30,7 @@ def point(seq: int, **changes):
         "estimated_speedup": 9000 / (9000 - 100 * seq),
         "estimated_latency_ms": 18.0 * (9000 - 100 * seq) / 9000,
         "kept": False,
+        "deployed": None,
     }
     return plain | changes
 

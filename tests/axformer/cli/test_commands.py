@@ -38,6 +38,8 @@ def test_the_list_of_commands_imports_no_command_and_no_library() -> None:
     assert ours == {
         "axformer",
         "axformer.cli",
+        "axformer.reporting",
+        "axformer.reporting.markdown",
         *(f"axformer.cli.{name}" for name in ("characters", "commands", "main")),
     }
 
