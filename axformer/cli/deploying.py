@@ -16,14 +16,11 @@ from axformer.cli.display import before_and_after, finding_line
 from axformer.cli.failing import EXIT_MISSED, EXIT_NOT_MET
 from axformer.errors import ConfigError
 from axformer.forms.kinds import COMPACT, KINDS, WEIGHTS
-from axformer.reporting.deploy_table import deployables
-from axformer.reporting.deployable import TITLES
-from axformer.reporting.table import UNKNOWN
+from axformer.reporting.deploy_table import PATH_TITLE, deployables, deployed_path
 from axformer.scores.path_costs import told_beyond
 from axformer.scores.planning import POINT
 from axformer.wire.jobs import JobRead
-from axformer.wire.metrics import LOWER_IS_BETTER, first_metric
-from axformer.wire.report import DeployedPoint, PathPoint
+from axformer.wire.report import PathPoint
 
 _WIDE = 120
 """Columns of a terminal that shows the whole table."""
@@ -197,41 +194,16 @@ def show_deployables(console: Console, report: Mapping[str, Any]) -> None:
 
 def show_path(console: Console, report: Mapping[str, Any]) -> None:
     """Print what each model of the path is worth in the form in which it would be deployed; nothing where that is unknown."""
-    path = [PathPoint.model_validate(one) for one in report.get("path") or []]
-    points = [(point, point.deployed) for point in path if point.deployed is not None]
-    if not points:
+    text = deployed_path(report)
+    if text is None:
         return
-    first, metric = points[0][1], first_metric(report["base"]["validation"])
-    what = "answered as before" if first.data == "unlabelled" else f"{first.data} {metric.replace('_', ' ')}"
-    heads = [
-        "",
-        "operations",
-        what,
-        "times as fast",
-        *(_ONLY_WIDE[:2] + _ONLY_WIDE[3:] if console.width >= _WIDE else ()),
-    ]
-    title = f"The path in {TITLES[first.form]}"
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
-    for head in heads:
-        table.add_column(head, justify="right" if head else "left", no_wrap=True, min_width=_longest_word(head))
-    for point, one in points:
-        cells = _path_cells(point, one, point.operations / path[0].operations, metric)
-        table.add_row(*cells[: len(heads)], style="bold" if point.kept else None)
+    table = Table(title=PATH_TITLE, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    shown = [place for place, name in enumerate(text.head) if console.width >= _WIDE or name not in _ONLY_WIDE]
+    for name in (text.head[place] for place in shown):
+        table.add_column(name, justify="right" if name else "left", no_wrap=True, min_width=_longest_word(name))
+    for cells in text.rows:
+        table.add_row(*(cells[place] for place in shown))
     console.print(table)
-
-
-def _path_cells(point: PathPoint, one: DeployedPoint, share: float, metric: str) -> list[str]:
-    """The cells of one model; the last ones are of a wide table."""
-    low, value, high = ((1 if metric in LOWER_IS_BETTER else 100) * end for end in one.change)
-    return [
-        f"trial {point.seq}" if point.seq else "untouched",
-        f"{share:.0%}",
-        f"{value:+.2f} [{low:+.2f}, {high:+.2f}]",
-        "{1:.2f} [{0:.2f}, {2:.2f}]".format(*one.times),
-        UNKNOWN if one.changed is None else f"{one.changed:.1%}",
-        f"{one.milliseconds:.2f}",
-        f"{one.bytes / 1e6:.1f}",
-    ]
 
 
 def show_beyond(console: Console, report: Mapping[str, Any], source: str) -> None:

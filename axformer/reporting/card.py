@@ -12,7 +12,7 @@ from axformer.plan.plan import Plan, PlanFile
 from axformer.reporting.card_forms import Loading, forms_legend, forms_table, loading_forms
 from axformer.reporting.card_metadata import metadata, name_of_data, name_of_model
 from axformer.reporting.card_tables import MOST_NAMED, before_and_after, by_layer, path_table, without_removal
-from axformer.reporting.deploy_table import deployables
+from axformer.reporting.deploy_table import PATH_TITLE, deployables, deployed_path
 from axformer.reporting.deployable import TITLES
 from axformer.reporting.findings import limit_of
 from axformer.reporting.look import first_look_of
@@ -91,6 +91,8 @@ def shown(report: Report, plan: Plan, dimensions: Dimensions, loading: Loading, 
         "finding": report.finding,
         "is_bad": report.finding.verdict in (FindingVerdict.NO_RELIABLE_GAIN, FindingVerdict.LOSS),
         "certificate": report.certificate,
+        "deployed_path": deployed_path(report.model_dump(mode="json")),
+        "path_title": PATH_TITLE,
         "deployables": None if found is None else replace(found, inside=inside),
         "first_look": first_look_of(report),
         "doubt": report.doubt,

@@ -10,13 +10,15 @@ from typing import Any
 from axformer.reporting.deployable import BEFORE, MANY, UNLABELLED, Deployable, Deployables
 from axformer.reporting.markdown import word
 from axformer.reporting.standing import UNJUDGED, judgement_of
+from axformer.reporting.table import Table, number
 from axformer.scores.paired_tests import ALPHA
-from axformer.wire.metrics import first_metric
-from axformer.wire.report import JudgedRows
+from axformer.wire.metrics import LOWER_IS_BETTER, first_metric
+from axformer.wire.report import JudgedRows, PathPoint
 from axformer.wire.verdicts import Judgement
 
 DATA = {"test": "held-out", "confirming": "confirming", "validation": "validation", UNLABELLED: "unlabelled"}
 """The names of data sets for people, the least biased first."""
+PATH_TITLE = "The path in ONNX int8"
 _POINTS_OF_A_WISH = 5.0
 """What a form may cost where a size or a speed was asked for, in reports of earlier versions, which do not say."""
 _POINTS = 1.0
@@ -53,6 +55,38 @@ def deployables(report: Mapping[str, Any]) -> Deployables | None:
         for index, row in enumerate(rows)
     ]
     return Deployables(metric, DATA[data], judged, rows)
+
+
+def deployed_path(report: Mapping[str, Any]) -> Table | None:
+    """What each model of the path is worth in ONNX int8, the kept one marked.
+
+    Args:
+        report: the content of a ``report.json``.
+
+    Returns:
+        None if no model of the path was measured so.
+    """
+    path = [PathPoint.model_validate(one) for one in report.get("path") or []]
+    points = [(point, point.deployed) for point in path if point.deployed is not None]
+    if not points:
+        return None
+    data, metric = points[0][1].data, first_metric(report["base"]["validation"])
+    what = "answered as before" if data == UNLABELLED else f"{DATA[data]} {metric.replace('_', ' ')}"
+    head = ["", "operations", what, "times as fast", "answers changed", "one input, ms", "MB"]
+    scale = 1 if metric in LOWER_IS_BETTER else 100
+    rows = [
+        [
+            ("trial " + str(point.seq) if point.seq else "untouched") + (" (kept)" if point.kept else ""),
+            f"{point.operations / path[0].operations:.0%}",
+            "{1:+.2f} [{0:+.2f}, {2:+.2f}]".format(*(scale * end for end in one.change)),
+            "{1:.2f} [{0:.2f}, {2:.2f}]".format(*one.times),
+            number(one.changed, ".1%"),
+            f"{one.milliseconds:.2f}",
+            f"{one.bytes / 1e6:.1f}",
+        ]
+        for point, one in points
+    ]
+    return Table(head, rows)
 
 
 def is_untouched(report: Mapping[str, Any]) -> bool:
