@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import dataclass
+from functools import cached_property
 
 from anyio import CapacityLimiter
 from prometheus_client import CollectorRegistry, Counter
@@ -34,7 +35,6 @@ class Resources:
     registry: CollectorRegistry
     refused_keys: Counter
     """Counts invalid keys by reason."""
-    result_key: ResultKey
     rate_limits: RateLimits
     upload_limiter: CapacityLimiter
     upload_places: Places
@@ -46,6 +46,11 @@ class Resources:
     session_limiter: CapacityLimiter
     is_stopping: bool = False
     """True once the server must stop, so that endless streams end by themselves."""
+
+    @cached_property
+    def result_key(self) -> ResultKey:
+        """The key that results are signed with, read when it is first asked for."""
+        return result_key(self.settings)
 
     def stop(self) -> None:
         """End all endless streams."""
@@ -72,7 +77,6 @@ def open_resources(settings: Settings) -> Resources:
         wakeup=Wakeup(settings),
         registry=registry,
         refused_keys=Counter("axformer_refused_keys", "Keys that were not valid.", ("reason",), registry=registry),
-        result_key=result_key(settings),
         rate_limits=RateLimits(settings),
         upload_limiter=CapacityLimiter(settings.uploads_at_once),
         upload_places=Places("uploads", sys.maxsize, max(1, settings.uploads_at_once // _UPLOAD_SHARE)),

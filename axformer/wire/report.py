@@ -224,14 +224,14 @@ class Deployment(Schema):
 class DeployedPoint(Schema):
     """A model of a path in the form in which it would be deployed."""
 
-    form: str
+    form: Word
     bytes: int
     """Size of its weight file."""
     milliseconds: float
     """Median for one input."""
     times: tuple[float, float, float]
     """How many times as fast as the untouched model in PyTorch with one input: lower end, median, upper end."""
-    data: str
+    data: Word
     """The rows that it was measured on, by their name in `data`."""
     change: tuple[float, float, float]
     """The change of the first metric on them, as a difference of its values: lower end, value, upper end."""

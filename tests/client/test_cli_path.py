@@ -26,6 +26,7 @@ PATH = [
         "estimated_speedup": 1.0 + seq / 10,
         "estimated_latency_ms": 22.0 / (1 + seq / 10),
         "kept": seq == 1,
+        "deployed": None,
     }
     for seq, element, accuracy in (
         (0, None, 0.75),

@@ -36,7 +36,7 @@ EPOCHS, STEPS_AN_EPOCH = 10, 30
 FORMS = (COMPACT, ONNX_INT8)
 NAMES = {KINDS[form].directory for form in FORMS} | {
     *("README.md", "path.svg", "plan.json", "plan.svg", "report.html", "report.json"),
-    *("run.json", "trace.jsonl", "artifact.tar.gz"),
+    *("run.json", "trace.jsonl", "artifact.tar.gz", "provenance.json"),
 }
 
 

@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from axformer.config import make_config
 from axformer.errors import AxFormerError
@@ -223,13 +224,12 @@ def too_long() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 @pytest.mark.parametrize(("told", "report"), [pytest.param(*one, id=one[0]) for one in too_long()])
-def test_a_report_that_is_too_long_is_not_stored(
-    run: Run, told: str, report: dict[str, Any], capfd: pytest.CaptureFixture[str]
-) -> None:
-    job = run(leaves("plan.json", report=report))
+def test_a_report_that_is_too_long_is_not_stored(run: Run, told: str, report: dict[str, Any]) -> None:
+    with capture_logs() as logs:
+        job = run(leaves("plan.json", report=report))
     assert job.error is not None
     assert (job.state, job.error["code"], job.report, job.summary) == (JobState.FAILED, UNSAFE_INPUT, None, None)
-    assert told in capfd.readouterr().out.replace("\\'", "'")
+    assert told in _reason(logs)
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_a_report_that_is_too_long_is_not_stored(
     ],
 )
 def test_a_certificate_is_computed_again_and_not_believed(
-    run: Run, changes: dict[str, Any] | None, told: str | None, capfd: pytest.CaptureFixture[str]
+    run: Run, changes: dict[str, Any] | None, told: str | None
 ) -> None:
     row = {"id": "a", "place": 0, "inputs": {"text": "a"}, "before": 0}
     model = {"seq": 0, "form": "compact", "times": 2.0, "answers": {0: 1}}
@@ -252,12 +252,19 @@ def test_a_certificate_is_computed_again_and_not_believed(
     form = Form(Report)
     report = {**form.minimal(form.whole), "certificate": certificate}
     answers = "{}" if changes is None else sheet.model_dump_json()
-    job = run(leaves("plan.json", SHEET, report=report, answers=answers))
+    with capture_logs() as logs:
+        job = run(leaves("plan.json", SHEET, report=report, answers=answers))
     if told is None:
         assert (job.state, job.error) == (JobState.SUCCEEDED, None)
     else:
         assert (job.error or {}).get("code") == UNSAFE_INPUT
-        assert told in capfd.readouterr().out
+        assert told in _reason(logs)
+
+
+def _reason(logs: Sequence[Mapping[str, Any]]) -> str:
+    """What the operator is told of a process that misbehaved."""
+    (reason,) = (line["reason"] for line in logs if line["event"] == "sandbox_misbehaved")
+    return str(reason)
 
 
 def test_lists_load_no_classes_of_a_comparison_but_the_first() -> None:
