@@ -123,7 +123,7 @@ class Goal:
             return {"method": "layers", "within_points": self.number}
         if self.name in (GoalName.SPEEDUP, GoalName.OPERATIONS):
             assert self.number is not None, "it was checked"
-            budgets = (share / self.number for share in _BELOW)
+            budgets = (self.number**-0.5, *(share / self.number for share in _BELOW))
             whole = {"budgets": tuple(min(round(budget, 4), 0.9999) for budget in budgets)}
             # Every row decides: compression looks at no label, and nothing is chosen afterwards.
             cost = "latency" if self.name is GoalName.SPEEDUP else "operations"

@@ -1,7 +1,5 @@
 """The advice in a report: which form to deploy, and whether a model that reached its target is of any use."""
 
-import math
-
 from axformer.reporting.deploy_table import deployables, is_untouched
 from axformer.reporting.deployable import Deployables
 from axformer.scores.path_costs import costs_of
@@ -72,9 +70,7 @@ def _instead(report: Report, found: Deployables) -> str:
     if judged.guess is not None and model.value <= judged.guess:
         return "No model of the path is better than guessing."
     if not model.point.seq or model.point.seq == kept.seq:
-        times = report.config.get("target_speedup")
-        less = "" if times is None else f" Ask for less, for example {math.sqrt(times):.2g} times."
-        return f"No model of the path is usable.{less}"
+        return "No model of the path is usable."
     return (
         f"The fastest usable model of the path is that of trial {model.point.seq}: {model.times:.2f} times fewer operations, "
         f"{costs.name} {model.change:+.2f} {costs.unit} (axformer apply RESULT CHECKPOINT --upto {model.point.seq})."
