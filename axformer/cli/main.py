@@ -20,7 +20,6 @@ _HERE = {
     "int8": "Write a model as it is in ONNX and ONNX int8, checked and timed: no data, no labels, nothing removed.",
     "apply": "Apply a plan to a checkpoint without another pass, and write the forms of the result.",
     "analyze": "Say where a model is redundant: layers, heads, dimensions. The model stays as it is.",
-    "features": "Keep the lowest layers and the fewest dimensions that a linear classifier needs.",
     "diff": "Compare two plans of one model, layer by layer.",
     "bench": "Compare all forms of a result: speed, loading, memory and answers.",
     "disagree": "Write the rows on which two models answer differently: only these need labels.",
@@ -67,7 +66,6 @@ _EXAMPLES: dict[str, tuple[str, ...]] = {
     "int8": ("axformer int8 my-model", "axformer int8 my-model --data texts.jsonl --output served"),
     "apply": ("axformer apply pruned/plan.json my-model --data dev.jsonl --output again --forms compact,onnx",),
     "analyze": ("axformer analyze my-model --data dev.jsonl --train train.jsonl --output analysis",),
-    "features": ("axformer features my-model --data dev.jsonl --train train.jsonl --output features --onnx",),
     "diff": ("axformer diff pruned fast",),
     "bench": ("axformer bench fast --checkpoint my-model --data dev.jsonl",),
     "disagree": ("axformer disagree my-model fast --data unlabelled.jsonl --output needed.jsonl",),
@@ -127,10 +125,13 @@ class _Listed(LazyGroup):
         for name, summary in commands.items()
     }
     of_a_checkpoint = "int8", "slim"
-    gone: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        ("grid", "group", "groups"),
-        "queue each run by axformer submit --label sweep=NAME, and see them by axformer compare --label sweep=NAME",
-    )
+    gone: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(
+            ("grid", "group", "groups"),
+            "queue each run by axformer submit --label sweep=NAME, and see them by axformer compare --label sweep=NAME",
+        ),
+        "features": "axformer analyze --report features says how few layers and dimensions a linear classifier needs",
+    }
 
 
 class _Commands(typer.Typer):
