@@ -22,7 +22,7 @@ _HERE = {
     "analyze": "Say where a model is redundant: layers, heads, dimensions. The model stays as it is.",
     "diff": "Compare two plans of one model, layer by layer.",
     "bench": "Compare all forms of a result: speed, loading, memory and answers.",
-    "disagree": "Write the rows on which two models answer differently: only these need labels.",
+    "answers": "Write the answers of a model to the rows of a file, for axformer certify --answers.",
     "label": "Label the changed answers of a result, until its certificate stands or is out of reach.",
     "certify": "Test with 95 % confidence whether a model has lost less than some points of accuracy; exit code 1 if not.",
     "verify": "Check who has made a result, from what, and that no file of it has changed; exit code 1 if not.",
@@ -68,12 +68,11 @@ _EXAMPLES: dict[str, tuple[str, ...]] = {
     "analyze": ("axformer analyze my-model --data dev.jsonl --train train.jsonl --output analysis",),
     "diff": ("axformer diff pruned fast",),
     "bench": ("axformer bench fast --checkpoint my-model --data dev.jsonl",),
-    "disagree": ("axformer disagree my-model fast --data unlabelled.jsonl --output needed.jsonl",),
+    "answers": ("axformer answers my-model --data rows.jsonl --output old.jsonl",),
     "label": ("axformer label fast",),
     "certify": (
         "axformer certify fast --labels labelled.csv",
         "axformer certify --answers old.jsonl new.jsonl --within-points 1",
-        "axformer certify my-model fast --data labelled.jsonl --rows 5000 --within-points 1",
     ),
     "export": ("axformer export fast --data dev.jsonl --output fast-onnx --forms onnx_int8",),
     "verify": ("axformer verify result --key https://axformer.example.org", "axformer verify result --key service.pem"),
@@ -109,7 +108,7 @@ _EXAMPLES: dict[str, tuple[str, ...]] = {
 _MODULES = {
     **dict.fromkeys(("cancel", "pause", "resume", "retry", "deliver"), "steer"),
     **dict.fromkeys(("apply", "export"), "forms"),
-    **dict.fromkeys(("certify", "disagree"), "two_models"),
+    **dict.fromkeys(("certify", "answers"), "certify"),
     **dict.fromkeys(("push", "log"), "sharing"),
     **{"queue": "jobs", "trace": "download", "login": "keys", "submit-analysis": "submit", "upload": "submit"},
 }
@@ -130,6 +129,8 @@ class _Listed(LazyGroup):
             ("grid", "group", "groups"),
             "queue each run by axformer submit --label sweep=NAME, and see them by axformer compare --label sweep=NAME",
         ),
+        "disagree": "axformer answers writes the answers of a model; of two, axformer certify --answers OLD NEW --needed FILE "
+        "writes the rows that need a label",
         "features": "axformer analyze --report features says how few layers and dimensions a linear classifier needs",
     }
 
