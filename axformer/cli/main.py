@@ -32,7 +32,6 @@ _HERE = {
     "knobs": "List the knobs, or explain one.",
     "orders": "Prune a model once in each order of its top, middle and bottom layers, and compare the results.",
     "families": "List the supported model families, and the tasks of each.",
-    "plot": "Write the pictures of a pass as SVG.",
 }
 """The commands that work on this machine, in the order in which they are shown, with the beginnings of their help."""
 _SERVICE = {
@@ -81,7 +80,6 @@ _EXAMPLES: dict[str, tuple[str, ...]] = {
     "knobs": ("axformer knobs", "axformer knobs target_speedup"),
     "orders": ("axformer orders my-model --data dev.jsonl --preset paper --output orders",),
     "families": ("axformer families",),
-    "plot": ("axformer plot pruned --output pictures",),
     "login": ("axformer login http://127.0.0.1:8000",),
     "upload": ("axformer upload my-model",),
     "submit": (
@@ -131,6 +129,7 @@ class _Listed(LazyGroup):
         ),
         "disagree": "axformer answers writes the answers of a model; of two, axformer certify --answers OLD NEW --needed FILE "
         "writes the rows that need a label",
+        "plot": "plan.svg and path.svg lie in each result, and the chart of its losses in report.html",
         "features": "axformer analyze --report features says how few layers and dimensions a linear classifier needs",
     }
 

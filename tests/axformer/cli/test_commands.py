@@ -81,7 +81,11 @@ def test_a_command_that_is_not_there_is_named_beside_one_that_is_like_it(capsys:
 @pytest.mark.parametrize(
     ("name", "instead"),
     [(name, "queue each run by axformer submit --label") for name in ("grid", "group", "groups")]
-    + [("features", "axformer analyze --report features says"), ("disagree", "axformer answers writes the answers")],
+    + [
+        ("features", "axformer analyze --report features says"),
+        ("disagree", "axformer answers writes the answers"),
+        ("plot", "plan.svg and path.svg lie in"),
+    ],
 )
 def test_a_command_that_is_gone_says_what_to_do_instead(
     name: str, instead: str, capsys: pytest.CaptureFixture[str]
