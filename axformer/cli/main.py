@@ -31,7 +31,6 @@ _HERE = {
     "log": "Tell an experiment tracker of a result: settings, figures along the path, advice, certificate, card and report.",
     "knobs": "List the knobs, or explain one.",
     "orders": "Prune a model once in each order of its top, middle and bottom layers, and compare the results.",
-    "families": "List the supported model families, and the tasks of each.",
 }
 """The commands that work on this machine, in the order in which they are shown, with the beginnings of their help."""
 _SERVICE = {
@@ -79,7 +78,6 @@ _EXAMPLES: dict[str, tuple[str, ...]] = {
     "log": ("axformer log fast --mlflow --uri http://127.0.0.1:5000", "axformer log fast --wandb"),
     "knobs": ("axformer knobs", "axformer knobs target_speedup"),
     "orders": ("axformer orders my-model --data dev.jsonl --preset paper --output orders",),
-    "families": ("axformer families",),
     "login": ("axformer login http://127.0.0.1:8000",),
     "upload": ("axformer upload my-model",),
     "submit": (
@@ -130,6 +128,7 @@ class _Listed(LazyGroup):
         "disagree": "axformer answers writes the answers of a model; of two, axformer certify --answers OLD NEW --needed FILE "
         "writes the rows that need a label",
         "plot": "plan.svg and path.svg lie in each result, and the chart of its losses in report.html",
+        "families": "docs/families.md has the families and their tasks; a checkpoint of another is refused with a list of them",
         "features": "axformer analyze --report features says how few layers and dimensions a linear classifier needs",
     }
 

@@ -85,6 +85,7 @@ def test_a_command_that_is_not_there_is_named_beside_one_that_is_like_it(capsys:
         ("features", "axformer analyze --report features says"),
         ("disagree", "axformer answers writes the answers"),
         ("plot", "plan.svg and path.svg lie in"),
+        ("families", "docs/families.md has the families"),
     ],
 )
 def test_a_command_that_is_gone_says_what_to_do_instead(
