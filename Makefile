@@ -19,6 +19,7 @@ MINUTES ?= 60
 TEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 # What `make test` and `make test-all` take beside, for example TESTS="tests/api -k keys".
 TESTS ?=
+COMPOSE ?= docker compose
 # How much torture.
 RUNS ?= 3000
 KILLS ?= 30
@@ -34,7 +35,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --build-constraint constraints.txt --editable . --group dev
 	@touch $@
 
-.PHONY: help install demo gpu serve test test-all torture restore-drill bench families check lint types imports migrations containers docs dist clean
+.PHONY: help install demo gpu serve test test-all torture restore-drill images compose-test bench families check lint types imports migrations containers docs dist clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,6 +67,12 @@ torture: $(INSTALLED) ## Simulate and break the service many times, put load on 
 
 restore-drill: $(INSTALLED) ## Dump a database, lose it and restore it, and see that nothing is gone
 	$(BIN)/python -m tests.restore_drill
+
+images: ## Build the images of API and worker (COMPOSE="docker compose")
+	$(COMPOSE) build
+
+compose-test: $(INSTALLED) ## Build the images with docker or podman, start all services, and kill their containers one by one
+	AXFORMER_TEST_CONTAINERS=1 $(BIN)/python -m pytest -v tests/containers
 
 bench: $(INSTALLED) ## Measure the cells that are missing and write their pages (GRID=speed, MINUTES=60, BENCH="--only 'rte-*' --again")
 	@test -d $(SHARED)/data || { echo "there are no public data sets in $(SHARED)/data; name the directory that holds data/:" \

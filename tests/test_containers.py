@@ -1,7 +1,7 @@
 """The images and the compose file, as far as they can be judged without a container engine.
 
-Run here: hadolint on both Dockerfiles, the Compose Specification's schema, and what neither of them looks at. Not run here:
-building the images, starting the services, and a GPU in a container; those need an engine and NVIDIA's container toolkit.
+Run here: hadolint on both Dockerfiles, the Compose Specification's schema, and what neither of them looks at. The images are
+built and the services started by ``tests/containers``. A GPU in a container needs NVIDIA's container toolkit.
 """
 
 import re
@@ -17,7 +17,7 @@ import yaml
 ROOT = Path(__file__).parent.parent
 DOCKERFILES = ("Dockerfile.api", "Dockerfile.worker")
 SECRETS = {"POSTGRES_PASSWORD", "VALKEY_PASSWORD"}
-OWN = ("migrate", "api", "worker")
+OWN = ("migrate", "api", "worker", "worker-gpu")
 
 
 @pytest.fixture(scope="module")
@@ -96,8 +96,11 @@ def test_a_service_waits_until_what_it_needs_can_serve_it(compose):
     assert {"migrate", "postgres", "valkey"} == services["worker"]["depends_on"].keys()
 
 
-def test_the_worker_reserves_a_gpu(compose):
-    [device] = compose["services"]["worker"]["deploy"]["resources"]["reservations"]["devices"]
+def test_one_worker_reserves_a_gpu_and_the_other_runs_anywhere(compose):
+    on_cpu, on_gpu = compose["services"]["worker"], compose["services"]["worker-gpu"]
+    assert (on_cpu["profiles"], on_gpu["profiles"]) == (["cpu"], ["gpu"])
+    assert "deploy" not in on_cpu
+    [device] = on_gpu["deploy"]["resources"]["reservations"]["devices"]
     assert (device["driver"], device["capabilities"]) == ("nvidia", ["gpu"])
 
 
@@ -128,7 +131,7 @@ def test_no_secret_has_a_default(compose):
     handed_on = {name for name, value in compose["services"]["api"]["environment"].items() if value is None}
     lines = (ROOT / ".env.example").read_text().splitlines()
     example = dict(line.split("=", 1) for line in lines if re.match(r"[A-Z_]+=", line))
-    assert used.keys() == example.keys()
+    assert {*used, "COMPOSE_PROFILES"} == example.keys()
     assert handed_on == {found[1] for line in lines if (found := re.match(r"# ([A-Z_]+)=", line))}
     for name, rule in used.items():
         assert rule.startswith(":?" if name in SECRETS else ":-"), name

@@ -1,0 +1,114 @@
+"""The compose file from built images: one job of each kind, and each container killed in turn. ``make test-containers``."""
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from axformer.client import Client
+from tests.containers.stack import BUILD_SECONDS, Stack, running
+from tests.faults.undisturbed import KNOBS, PRESET
+from tests.tiny_models import save_tiny_checkpoint, tiny_rows, write_rows
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(BUILD_SECONDS + 3600),
+    pytest.mark.skipif("AXFORMER_TEST_CONTAINERS" not in os.environ, reason="make test-containers runs it"),
+]
+END = 1200.0
+"""Seconds within which a job ends."""
+POOR = {"accept_poor_model": True}
+
+
+@pytest.fixture(scope="module")
+def stack() -> Iterator[Stack]:
+    with running() as stack:
+        yield stack
+
+
+@pytest.fixture(scope="module")
+def client(stack: Stack) -> Iterator[Client]:
+    (key,) = re.findall("axk_[0-9a-f_]+", stack.exec("api", "python", "-m", "api.admin", "team", "create", "nlp"))
+    with Client(stack.url, key) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    place = tmp_path_factory.mktemp("inputs")
+    rows = write_rows(place / "rows.jsonl", tiny_rows(400))
+    return {"checkpoint": save_tiny_checkpoint(place / "checkpoint"), "validation": rows}
+
+
+def told(job: Any, client: Client) -> list[Any]:
+    """What a job decided."""
+    return [(trial.seq, trial.element, trial.verdict, trial.loss) for trial in client.trace(job.id)]
+
+
+def test_each_kind_of_job_runs_to_its_end(client: Client, inputs: dict[str, Path], tmp_path: Path) -> None:
+    compressed = client.submit("small", **inputs, goal="operations=1.5", config=POOR)
+    analysed = client.submit_analysis("where", **inputs)
+    compressed, analysed = client.wait(compressed.id, END), client.wait(analysed.id, END)
+    assert compressed.has_succeeded, compressed.error
+    assert analysed.has_succeeded, analysed.error
+    exported = client.wait(client.export_point(compressed.id, seq=1).id, END)
+    assert exported.has_succeeded, exported.error
+    client.download(compressed.id, tmp_path / "result")
+    assert (tmp_path / "result/hub/onnx/model_quantized.onnx").stat().st_size
+
+
+def test_the_worker_has_every_restriction_that_a_container_grants(stack: Stack) -> None:
+    log = stack.compose("logs", "worker")
+    missing = [
+        json.loads(line[line.index("{") :]) for line in log.splitlines() if "sandbox_restrictions_missing" in line
+    ]
+    assert all(set(one["missing"]) <= {"remains", "count"} for one in missing), missing
+
+
+def test_whatever_is_killed_a_pass_decides_the_same(stack: Stack, client: Client, inputs: dict[str, Path]) -> None:
+    first, second = (client.submit(name, **inputs, preset=PRESET, config=KNOBS) for name in ("calm", "disturbed"))
+    calm = client.wait(first.id, END)
+    assert calm.has_succeeded, calm.error
+    for service in ("worker", "api", "valkey", "postgres"):
+        before = len(told(second, client))
+        stack.kill(service)
+        assert len(told(second, client)) >= before, f"{service}: trials are lost"
+    disturbed = client.wait(second.id, END)
+    assert disturbed.has_succeeded, disturbed.error
+    assert told(disturbed, client) == told(calm, client)
+
+
+def test_a_second_worker_shares_the_queue(stack: Stack, client: Client, inputs: dict[str, Path]) -> None:
+    stack.start("--no-recreate", "--scale", "worker=2")
+    assert len(stack.compose("ps", "--quiet", "worker").split()) == 2
+    jobs = [client.submit(f"shared {number}", **inputs, preset=PRESET, config=KNOBS) for number in range(2)]
+    assert all(client.wait(job.id, END).has_succeeded for job in jobs)
+    listed = stack.exec("api", "python", "-m", "api.admin", "worker", "list")
+    assert len([line for line in listed.splitlines() if "@" in line]) == 2, listed
+
+
+def test_nothing_is_lost_when_the_whole_stack_ends_and_starts(stack: Stack, client: Client) -> None:
+    before = [job.id for job in client.jobs()]
+    stack.compose("down", "--timeout", "70")
+    stack.start()
+    assert [job.id for job in client.jobs()] == before
+    checked = stack.exec("api", "python", "-m", "store.check")
+    assert "missing: 0" in checked, checked
+
+
+def in_postgres(stack: Stack, program: str, stdin: bytes | None = None) -> str:
+    command = f'PGPASSWORD="$POSTGRES_PASSWORD" {program} --username axformer --host 127.0.0.1 axformer'
+    return stack.exec("postgres", "sh", "-c", command, stdin=stdin)
+
+
+def test_a_dump_brings_back_what_was_lost(stack: Stack, client: Client) -> None:
+    before = [job.id for job in client.jobs()]
+    dump = in_postgres(stack, "pg_dump --clean")
+    client.delete(before[0])
+    assert [job.id for job in client.jobs()] == before[1:]
+    in_postgres(stack, "psql --quiet", dump.encode())
+    assert [job.id for job in client.jobs()] == before
