@@ -106,6 +106,8 @@ class ObjectStorage:
         try:
             found = self._bucket.find(key)
             return b"".join(self._bucket.read(key, found, 0, found.size)).decode()
+        except ContentChangedError:  # another janitor has written it meanwhile, and has not removed it
+            raise
         except StorageError:
             return None
 

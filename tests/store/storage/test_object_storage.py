@@ -248,6 +248,22 @@ def test_uploads_without_news_are_ended_and_others_left(
     assert left() == ["elsewhere/z"]
 
 
+def test_a_note_that_another_janitor_writes_meanwhile_is_not_taken_for_none(
+    object_store: ObjectStore, storage: ObjectStorage
+) -> None:
+    storage.set_owner("first")
+
+    def write(environ: dict[str, Any]) -> None:
+        if environ["REQUEST_METHOD"] == "GET" and environ["PATH_INFO"].endswith("/database"):
+            object_store.rules.clear()
+            storage.set_owner("second")
+
+    object_store.rules.append(write)
+    with pytest.raises(ContentChangedError):
+        storage.owner()
+    assert storage.owner() == "second"
+
+
 def test_an_address_gives_the_file_to_anybody_for_a_while(object_store: ObjectStore, storage: ObjectStorage) -> None:
     stored = storage.put(FOLDER, [b"content"])
     address = storage.address(FOLDER, stored.sha256, name="ä b.json", media_type="application/json", seconds=60)
