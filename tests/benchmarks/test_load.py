@@ -39,12 +39,24 @@ def test_every_kind_of_request_is_asked_and_answered(settings: Settings, live: s
     assert len(loaded.queued) == 3 * queue.TEAMS
     measured = asyncio.run(traffic.put_load(live, loaded, seconds=1.0, seed=0))
     assert set(measured.milliseconds) == {"GET job", *traffic.REST}
-    assert measured.refused == {}
     assert measured.events >= 3
     sizes = queue.bytes_of(sessions)
     text = report(measured, [1.0, 2.0], sizes, 1.0)
     assert "| POST job |" in text
+    assert traffic.SHED not in text
     assert "| trials |" in text
+
+
+@pytest.mark.usefixtures("small")
+def test_what_is_shed_and_what_fails_is_counted_apart(settings: Settings, live: str, sessions: Sessions) -> None:
+    loaded = queue.fill_queue(sessions)
+    wrong = queue.LoadedQueue(["no key"], [(job, "no key") for job, _ in loaded.queued], loaded.long)
+    measured = asyncio.run(traffic.put_load(live, wrong, 0.5, 0, {"list jobs": 20, "trace page": 20}))
+    measured.milliseconds[traffic.SHED] = [1.0]
+    assert set(measured.milliseconds) == {"trace page", traffic.FAILED, traffic.SHED}
+    text = report(measured, [1.0], {}, 0.5)
+    assert f"| all that were served | {len(measured.milliseconds['trace page'])} |" in text
+    assert f"| {traffic.SHED} | 1 | 1.0 | 1.0 | 1.0 |" in text
 
 
 @pytest.mark.usefixtures("small")
