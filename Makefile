@@ -61,6 +61,7 @@ torture: $(INSTALLED) ## Simulate and break the service many times, put load on 
 	$(TEST) -m hypothesis --hypothesis-profile wandering
 	$(BIN)/python -m tests.simulation --runs $(RUNS)
 	$(BIN)/python -m tests.faults --kills $(KILLS) --others 3
+	$(BIN)/python -m tests.faults --matrix
 	$(BIN)/python -m tests.contract --calls $(CALLS)
 	$(BIN)/python -m benchmarks.load --processes 2
 	$(BIN)/python -m benchmarks.load.overhead

@@ -173,8 +173,9 @@ class Settings(BaseSettings):
     """How long a look waits for its place before it is refused."""
     requests_waiting: int = Field(default=100, ge=0)
     """Requests that wait for a session at a time; more are refused at once, and half as many of one sender."""
-    shed_seconds: float = Field(default=2.0, gt=0)
-    """How long the first of them may have waited until new ones are refused."""
+    shed_seconds: float = Field(default=0.2, gt=0)
+    """How long the first of them may have waited until new ones are refused: while more is asked than can be answered, all that
+    are taken wait for about as long."""
     sessions_at_once: int = Field(default=8, ge=1)
     """Requests of an API process that hold a database session at the same time; the others wait for their turn. More would
     only fight for Python's lock; it must stay below ``pool_size`` plus ``pool_overflow``."""

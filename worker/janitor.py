@@ -19,14 +19,13 @@ from store.logs import configure_logs
 from store.repositories import retention
 from store.session import Sessions, make_engine, make_sessions, session_scope
 from store.settings import Settings
-from store.storage.storage import Storage, job_folder, open_storage, remove_old, upload_folder
+from store.storage.storage import Storage, job_folder, open_storage, upload_folder
 from worker.base.periodic import Periodic
 from worker.cleaning.orphans import UNFINISHED_SECONDS, remove_orphans, remove_workspaces
 from worker.fetching.cache import ContentCache
+from worker.sandbox.workspace import remove_unlocked
 
 _LOG = structlog.get_logger(__name__)
-_SENT_WITHIN_SECONDS = 86_400.0
-"""A result that is delivered lies on this machine until it has arrived; after a day, who sent it is dead."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +67,7 @@ def clean(sessions: Sessions, settings: Settings, storage: Storage) -> Cleaned:
         "audit": lambda: sum(_in_turns(sessions, retain.audit_days, retention.forget_old_audit)),
         "orphans": lambda: remove_orphans(sessions, storage, retain.orphan_days * 86_400),
         "unfinished": lambda: (
-            storage.delete_unfinished(older_than=UNFINISHED_SECONDS)
-            + remove_old(settings.spool_dir, _SENT_WITHIN_SECONDS)
+            storage.delete_unfinished(older_than=UNFINISHED_SECONDS) + remove_unlocked(settings.spool_dir)
         ),
         "workspaces": lambda: remove_workspaces(sessions, settings.work_dir),
         "cache_bytes": lambda: ContentCache(settings.cache_dir).trim(

@@ -15,10 +15,13 @@ POLLERS = 50
 READERS = 20
 REST = {"POST job": 10, "trace page": 15, "queue": 10, "list jobs": 15}
 """Requests a second beside those of the pollers, who ask for a job each once a second: 100 together."""
+READS = {"GET job": 150, "trace page": 45, "queue": 30, "list jobs": 75}
+"""Requests a second of the load that the service must bear for long: reads alone, three times as many."""
 _PAGE = 100
 _ANSWER_SECONDS = 30.0
-"""After that a request counts as refused."""
-_FIRST_REFUSAL = 400
+"""After that a request counts as failed."""
+SHED, FAILED = "shed (503)", "failed"
+_UNAVAILABLE, _FIRST_REFUSAL = 503, 400
 _BODY = {
     "name": "posted under load",
     "checkpoint": {"uri": "hf://acme/bert-base-uncased-finetuned"},
@@ -30,18 +33,19 @@ Ask = Callable[[], Awaitable[tuple[int, bytes]]]
 
 @dataclass
 class Measured:
-    """Milliseconds from when each request was due to the end of its answer, by kind."""
+    """Milliseconds from when each request was due to the end of its answer, by its kind, or as one that was shed or failed."""
 
     milliseconds: dict[str, list[float]] = field(default_factory=dict)
-    refused: dict[str, int] = field(default_factory=dict)
     events: int = 0
     """Events that the readers of streams got."""
 
 
-async def put_load(url: str, queue: LoadedQueue, seconds: float, seed: int) -> Measured:
-    """Put the load on the server for so long."""
+async def put_load(
+    url: str, queue: LoadedQueue, seconds: float, seed: int, kinds: Mapping[str, float] | None = None
+) -> Measured:
+    """Put the load on the server for so long; ``kinds`` are requests a second."""
     chance, measured, last = random.Random(seed), Measured(), asyncio.Event()  # noqa: S311
-    kinds = {"GET job": POLLERS, **REST}
+    kinds = kinds or {"GET job": POLLERS, **REST}
     pollers = [Client(url) for _ in range(POLLERS)]
     teams = {key: Client(url) for key in (queue.long[1], *queue.keys)}
     asks = _asks(teams, pollers, queue, chance)
@@ -49,15 +53,14 @@ async def put_load(url: str, queue: LoadedQueue, seconds: float, seed: int) -> M
         asyncio.ensure_future(teams[key].events(f"/v1/jobs/{job}/events", key, last))
         for job, key in [queue.long, *chance.sample(queue.queued, READERS - 1)]
     ]
-    answers = []
     begun = due = time.monotonic()
-    while due < begun + seconds:
-        due += chance.expovariate(sum(kinds.values()))
-        await asyncio.sleep(max(0.0, due - time.monotonic()))
-        kind = chance.choices(list(kinds), list(kinds.values()))[0]
-        answers.append(asyncio.ensure_future(_measure(measured, kind, asks[kind], due)))
     try:
-        await asyncio.gather(*answers)
+        async with asyncio.TaskGroup() as answers:
+            while due < begun + seconds:
+                due += chance.expovariate(sum(kinds.values()))
+                await asyncio.sleep(max(0.0, due - time.monotonic()))
+                kind = chance.choices(list(kinds), list(kinds.values()))[0]
+                answers.create_task(_measure(measured, kind, asks[kind], due))
     finally:
         last.set()
         measured.events = sum(await asyncio.gather(*readers))
@@ -99,9 +102,8 @@ async def _measure(measured: Measured, kind: str, ask: Ask, due: float) -> None:
     try:
         async with asyncio.timeout(_ANSWER_SECONDS):
             status, _ = await ask()
-        is_refused = status >= _FIRST_REFUSAL
     except (TimeoutError, OSError, asyncio.IncompleteReadError):
-        is_refused = True
+        status = _FIRST_REFUSAL
+    if status >= _FIRST_REFUSAL:
+        kind = SHED if status == _UNAVAILABLE else FAILED
     measured.milliseconds.setdefault(kind, []).append((time.monotonic() - due) * 1000)
-    if is_refused:
-        measured.refused[kind] = measured.refused.get(kind, 0) + 1

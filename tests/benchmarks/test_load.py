@@ -39,12 +39,31 @@ def test_every_kind_of_request_is_asked_and_answered(settings: Settings, live: s
     assert len(loaded.queued) == 3 * queue.TEAMS
     measured = asyncio.run(traffic.put_load(live, loaded, seconds=1.0, seed=0))
     assert set(measured.milliseconds) == {"GET job", *traffic.REST}
-    assert measured.refused == {}
     assert measured.events >= 3
     sizes = queue.bytes_of(sessions)
     text = report(measured, [1.0, 2.0], sizes, 1.0)
     assert "| POST job |" in text
+    assert traffic.SHED not in text
     assert "| trials |" in text
+
+
+def test_what_is_shed_and_what_fails_is_counted_apart() -> None:
+    async def ask(status: int) -> tuple[int, bytes]:
+        if not status:
+            raise ConnectionResetError
+        return status, b""
+
+    measured = traffic.Measured()
+    for status in (200, 202, 503, 429, 0):
+        asyncio.run(traffic._measure(measured, "queue", lambda status=status: ask(status), 0.0))
+    assert {kind: len(values) for kind, values in measured.milliseconds.items()} == {
+        "queue": 2,
+        traffic.SHED: 1,
+        traffic.FAILED: 2,
+    }
+    text = report(measured, [1.0], {}, 1.0)
+    assert "| all that were served | 2 |" in text
+    assert f"| {traffic.SHED} | 1 |" in text
 
 
 @pytest.mark.usefixtures("small")

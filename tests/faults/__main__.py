@@ -4,6 +4,7 @@ Prints each fault, what became of the job, and how many outcomes differed from t
 """
 
 import argparse
+import itertools
 import sys
 import tempfile
 import time
@@ -13,6 +14,7 @@ from typing import Any
 
 from store.states import JobState
 from store.system.processes import Child
+from tests.faults import undisturbed as alone
 from tests.faults.faults import (
     ROOM_FOR_INPUTS,
     at_trial,
@@ -27,9 +29,11 @@ from tests.faults.faults import (
     stop_worker_past_lease,
     terminate_worker,
 )
+from tests.faults.hits import HITS, hit, hit_delivery, undisturbed
 from tests.faults.hosts import Hosts, freeze_store, hosts, kill_holding_worker, kill_store, slow_store
+from tests.faults.matrix import DELIVERY, NOTHING, PHASES, TRAINING, matrix
 from tests.faults.service import LEASE_SECONDS, Service, kill_tree, service
-from tests.faults.undisturbed import Outcome, outcome_of, undisturbed, write_inputs
+from tests.faults.undisturbed import Outcome, outcome_of, write_inputs
 
 FROZEN_SECONDS = 2 * LEASE_SECONDS
 ROOM_FOR_NOTHING = 64
@@ -129,12 +133,28 @@ def faults_of_hosts(torture: Torture, hosts: Hosts, body: Any, seeds: range) -> 
 
 
 def _torture_hosts(directory: Path, given: argparse.Namespace) -> int:
-    body, expected = write_inputs(directory), undisturbed(directory)
+    body, expected = write_inputs(directory), alone.undisturbed(directory)
     with hosts(directory) as started:
         torture = Torture(started.service, expected)
         faults_of_hosts(torture, started, started.upload(body), range(given.first, given.first + given.bucket))
     print(f"{torture.done} faults; {torture.wrong} outcomes differ")
     return 1 if torture.wrong else 0
+
+
+def _torture_kinds(directory: Path) -> int:
+    """Each kind of job with everything that can hit it; a standby is promoted once, at the end."""
+    with matrix(directory) as ready:
+        expected = undisturbed(ready)
+        scored = [hit_delivery(ready, expected[DELIVERY]["of"])]
+        print(scored[-1], flush=True)
+        *often, once = HITS
+        for what, kind in [*itertools.product(often, PHASES), (once, TRAINING)]:
+            scored.append(hit(ready, what, kind, expected[kind]))
+            print(scored[-1], flush=True)
+        ready.clean_twice()
+        left, wrong = ready.left(), sum(not one.is_equal for one in scored)
+    print(f"{len(scored)} faults; {wrong} outcomes differ; left: {left}")
+    return 0 if not wrong and left == NOTHING else 1
 
 
 def main() -> int:
@@ -144,13 +164,16 @@ def main() -> int:
     parser.add_argument("--others", type=int, default=3, help="rounds of all other faults")
     parser.add_argument("--first", type=int, default=0, help="seed of the first kill and round")
     parser.add_argument("--bucket", type=int, default=0, help="in the place of these: rounds with files in a bucket")
+    parser.add_argument("--matrix", action="store_true", help="in the place of these: each kind of job with each fault")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="axformer-faults-") as made:
         directory = Path(made)
+        if given.matrix:
+            return _torture_kinds(directory)
         if given.bucket:
             return _torture_hosts(directory, given)
         body = write_inputs(directory)
-        expected = undisturbed(directory)
+        expected = alone.undisturbed(directory)
         print(f"undisturbed pass: {len(expected.trace)} trials")
         with service(directory) as started:
             torture = Torture(started, expected)

@@ -21,6 +21,7 @@ AWAY_SECONDS = 5.0
 SLOW_SECONDS = 0.05
 """That each piece of what the store sends and gets is held up."""
 _ENVIRONMENT = {
+    "AXFORMER_VAR_DIR": "",
     "AXFORMER_STORAGE": f"s3://{_BUCKET}/files",
     "AXFORMER_STORAGE_CONNECT_SECONDS": "0.5",
     "AXFORMER_STORAGE_READ_SECONDS": "1",

@@ -83,8 +83,8 @@ class Service:
         return Child(name, process, log, signal.SIGTERM)
 
     def environment_of(self, name: str) -> Mapping[str, str]:
-        """Variables of one of the programs; on a host of its own it has a directory of its own."""
-        if "AXFORMER_STORAGE" not in self.environment:
+        """Variables of one of the programs; where none is named, it has a directory of its own, as on a host of its own."""
+        if self.environment["AXFORMER_VAR_DIR"]:
             return self.environment
         return {**self.environment, "AXFORMER_VAR_DIR": str(self.directory / "hosts" / name)}
 

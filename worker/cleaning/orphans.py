@@ -13,8 +13,9 @@ from store.storage.storage import Storage, job_folder, upload_folder
 from worker.base.trees import remove_tree
 
 _LOG = structlog.get_logger(__name__)
-UNFINISHED_SECONDS = 3600.0
-"""After this long without a write, the writer of a file counts as dead; it may be silent for half a minute at most."""
+UNFINISHED_SECONDS = 7200.0
+"""After this long without a write, the writer of a file counts as dead; it may be silent for half a minute at most, and the
+clock may jump by an hour."""
 
 
 def remove_orphans(sessions: Sessions, storage: Storage, seconds: float) -> int:

@@ -1,15 +1,17 @@
 """A job's files on their way out: named as they should be there, and whole before any of them is sent."""
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from store.errors import StorageError, StorageUnavailableError
 from store.storage.storage import Storage, job_folder
 from store.tables.files import Artifact
+from worker.base.trees import remove_tree
+from worker.sandbox.workspace import locked_directory
 
 
 class HandoverError(Exception):
@@ -60,9 +62,12 @@ def brought(artifacts: Sequence[Artifact], storage: Storage, spool: Path) -> Ite
         HandoverError: one of them is gone or was changed, or the storage does not answer.
         OSError: there is no room for them.
     """
-    spool.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=spool, prefix="handover-") as directory:
-        yield [_bring(artifact, storage, Path(directory)) for artifact in artifacts]
+    directory, lock = locked_directory(spool)
+    try:
+        yield [_bring(artifact, storage, directory) for artifact in artifacts]
+    finally:
+        remove_tree(directory)
+        os.close(lock)
 
 
 def _bring(artifact: Artifact, storage: Storage, directory: Path) -> Outgoing:

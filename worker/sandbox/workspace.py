@@ -31,11 +31,7 @@ class Workspace:
         """
         self._state = state
         self._kept: Path | None = None
-        waiting.mkdir(parents=True, exist_ok=True, mode=_PRIVATE)
-        _remove_left(waiting)
-        self.path = Path(mkdtemp(dir=waiting))  # mode 0700
-        self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        self.path, self._lock = locked_directory(waiting)
 
     def give_to(self, root: Path, job_id: str) -> None:
         """Move it to the parent of the jobs' directories, on the same disk.
@@ -72,17 +68,30 @@ def _is_directory(path: Path) -> bool:
     return path.is_dir() and not path.is_symlink()
 
 
-def _remove_left(waiting: Path) -> None:
-    for directory in waiting.iterdir():
+def locked_directory(parent: Path) -> tuple[Path, int]:
+    """Make a private directory, and remove what dead processes have left beside it; also gives its lock, a descriptor."""
+    parent.mkdir(parents=True, exist_ok=True, mode=_PRIVATE)
+    remove_unlocked(parent)
+    path = Path(mkdtemp(dir=parent))  # mode 0700
+    lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    return path, lock
+
+
+def remove_unlocked(parent: Path) -> int:
+    """Remove the directories whose processes have died, and return their number."""
+    removed = 0
+    for directory in parent.iterdir() if parent.exists() else ():
         try:
             descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        except OSError:  # gone, or another user's
+        except OSError:  # gone, another user's, or no directory
             continue
         try:
             if time.time() - os.fstat(descriptor).st_mtime > _YOUNG_SECONDS:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                remove_tree(directory)
+                removed += remove_tree(directory)
         except BlockingIOError:  # its process is alive
             continue
         finally:
             os.close(descriptor)
+    return removed

@@ -248,6 +248,26 @@ def test_uploads_without_news_are_ended_and_others_left(
     assert left() == ["elsewhere/z"]
 
 
+@pytest.mark.parametrize(("count", "noted"), [(2, "2"), (3, None)])
+def test_a_note_that_other_janitors_write_meanwhile_is_read_again_and_not_taken_for_none(
+    object_store: ObjectStore, storage: ObjectStorage, count: int, noted: str | None
+) -> None:
+    storage.set_owner("0")
+    written = []
+
+    def write(environ: Environ) -> None:
+        if environ["REQUEST_METHOD"] == "GET" and environ["PATH_INFO"].endswith("/database") and len(written) < count:
+            written.append("a note")
+            storage.set_owner(str(len(written)))
+
+    with object_store.failing(write):
+        if noted is None:
+            with pytest.raises(ContentChangedError):
+                storage.owner()
+        else:
+            assert storage.owner() == noted
+
+
 def test_an_address_gives_the_file_to_anybody_for_a_while(object_store: ObjectStore, storage: ObjectStorage) -> None:
     stored = storage.put(FOLDER, [b"content"])
     address = storage.address(FOLDER, stored.sha256, name="ä b.json", media_type="application/json", seconds=60)

@@ -3,20 +3,26 @@
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
+import psycopg
 import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as law
 from hypothesis import strategies as st
+from pydantic import SecretStr
 from sqlalchemy import func, select, update
 
+from store.embedded.postgres import start_postgres
+from store.embedded.server import running
 from store.repositories import claims, jobs, leases, retention, steering
 from store.repositories.audit import Operator, entries_before, note
 from store.repositories.events import events_after
 from store.repositories.files import add_upload, find_upload, hold_upload, list_artifacts
-from store.session import Sessions, session_scope
+from store.repositories.revision import DatabaseMark, database_mark
+from store.session import Sessions, make_engine, make_sessions, session_scope
 from store.setting_groups import RetainSettings
 from store.settings import Settings
 from store.states import TERMINAL, JobState
@@ -26,12 +32,16 @@ from store.tables.files import Artifact, Upload
 from store.tables.jobs import Job
 from store.tables.teams import Team
 from store.tables.workers import OutboxMessage
+from tests.faults.service import kill_tree
 from tests.store.makers import Makers
 from worker.fetching.cache import ContentCache
 from worker.janitor import Cleaned, clean
+from worker.sandbox.workspace import locked_directory
 
 DAY = 86_400.0
 LONG_AGO = time.time() - 10 * DAY
+SILENT_SECONDS = 30
+"""As long as who writes may be silent."""
 
 
 @pytest.fixture
@@ -96,16 +106,60 @@ def files(settings: Settings) -> set[str]:
     return {str(path.relative_to(root).parent) for path in root.rglob("*/*/*") if path.is_file()}
 
 
-def test_what_a_killed_worker_was_sending_goes_after_a_day(
+def test_what_a_killed_worker_was_sending_goes_and_what_a_living_one_sends_stays(
     sessions: Sessions, settings: Settings, storage: LocalStorage
 ) -> None:
-    lost, present = settings.spool_dir / "handover-lost", settings.spool_dir / "handover-present"
-    for directory in (lost, present):
-        directory.mkdir(parents=True)
+    kept, lock = locked_directory(settings.spool_dir)
+    lost, young = settings.spool_dir / "lost", settings.spool_dir / "young"
+    for directory in (lost, young):
+        directory.mkdir()
         (directory / "file").touch()
-    os.utime(lost, (LONG_AGO, LONG_AGO))
+    for directory in (lost, kept):
+        age(directory, time.time() - 61)
     assert clean(sessions, settings, storage).unfinished == 1
-    assert list(settings.spool_dir.iterdir()) == [present]
+    assert set(settings.spool_dir.iterdir()) == {kept, young}
+    os.close(lock)
+    assert clean(sessions, settings, storage).unfinished == 1
+
+
+def test_a_clock_that_jumps_an_hour_ahead_removes_nothing_that_is_being_written(
+    sessions: Sessions, settings: Settings, storage: LocalStorage
+) -> None:
+    ContentCache(settings.cache_dir)
+    places = settings.storage_dir / "incoming" / "upload", settings.cache_dir / "incoming" / "download"
+    for place in places:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.touch()
+        age(place, time.time() - 3600 - SILENT_SECONDS)
+    assert clean(sessions, settings, storage) == Cleaned()
+    assert all(place.exists() for place in places)
+
+
+def test_a_crash_of_the_database_takes_back_nothing_that_was_noted_of_it(server_directory: Path) -> None:
+    directory = server_directory / "crash"
+    slow = {"wal_writer_delay": "10s", "wal_writer_flush_after": "0"}
+    server = start_postgres(directory, directory / "postgres.log", slow)
+    try:
+        with closing(psycopg.connect(server.url)) as other:
+            other.execute("CREATE SEQUENCE counted")
+            other.commit()
+            other.execute("SELECT nextval('counted'), nextval('counted')")  # is not committed
+            before = mark_of(server.url)
+        kill_tree(server.child.process)
+    finally:
+        server.stop()
+    with running(start_postgres(directory, directory / "postgres.log", slow)) as server:
+        after = mark_of(server.url)
+    assert before.counted == 2
+    assert all(now >= then for now, then in zip(after, before, strict=True)), (before, after)
+
+
+def mark_of(url: str) -> DatabaseMark:
+    engine = make_engine(Settings(database_url=SecretStr(url)))
+    with session_scope(make_sessions(engine)) as session:
+        mark = database_mark(session)
+    engine.dispose()
+    return mark
 
 
 def test_by_default_nothing_that_ended_is_ever_removed(
