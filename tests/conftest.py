@@ -34,7 +34,7 @@ from store.tables.teams import Team
 from tests import forked
 
 if TYPE_CHECKING:
-    from tests.object_store import ObjectStore
+    from tests.object_store import ObjectStore, Rclone
 
 # A law is tried on the same examples in every run, so that what passes here passes wherever it is run again, however busy
 # the machine; `make torture` tries others each time.
@@ -140,6 +140,16 @@ def object_server() -> Iterator["ObjectStore"]:
     from tests.object_store import ObjectStore  # takes a second, and few tests need it
 
     store = ObjectStore()
+    yield store
+    store.stop()
+
+
+@pytest.fixture(scope="session")
+def signed_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Rclone"]:
+    """A store of this process that checks signatures."""
+    from tests.object_store import Rclone
+
+    store = Rclone(tmp_path_factory.mktemp("rclone"))
     yield store
     store.stop()
 

@@ -1,15 +1,20 @@
-"""An S3-compatible store on this machine (moto's server), with faults on request; one for each process that tests.
+"""S3-compatible stores on this machine; one of each for each process that tests.
 
-Its objects are in memory. It checks neither signatures nor what they say of a body, so a fault stands for each refusal.
+moto's server has faults on request. It checks neither signatures nor what they say of a body, so a fault stands for each
+refusal. rclone's, another implementation, checks both.
 """
 
 import hashlib
+import socket
+import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -19,6 +24,7 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 
 from store.setting_groups import StorageSettings
 from store.storage.bucket import Bucket
+from store.system.processes import free_port
 
 Environ = dict[str, Any]
 KEY_ID, KEY = "test", "test-secret"
@@ -45,21 +51,10 @@ class Quiet(WSGIRequestHandler):
         pass
 
 
-@dataclass
-class ObjectStore:
-    """The store, and the faults that it has at the moment."""
+class Reachable:
+    """What is alike of all stores."""
 
-    port: int = 0
-    rules: list[Rule] = field(default_factory=list)
-    requests: list[tuple[str, str]] = field(default_factory=list)
-    """Method and path with query of each request."""
-
-    def __post_init__(self) -> None:
-        self._store = DomainDispatcherApplication(create_backend_app)
-        self._server = make_server("127.0.0.1", self.port, self._answer, threaded=True, request_handler=Quiet)
-        self.port = self._server.server_address[1]
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
-        self._thread.start()
+    port: int
 
     @property
     def url(self) -> str:
@@ -69,11 +64,6 @@ class ObjectStore:
     def environment(self) -> dict[str, str]:
         """Variables with which a process finds the store."""
         return {"AXFORMER_STORAGE_ENDPOINT": self.url, "AWS_ACCESS_KEY_ID": KEY_ID, "AWS_SECRET_ACCESS_KEY": KEY}
-
-    def stop(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
 
     def settings(self, **changes: Any) -> StorageSettings:
         """Settings of this store, with short waits."""
@@ -97,6 +87,49 @@ class ObjectStore:
     def bucket(self, **changes: Any) -> Bucket:
         """A new bucket, as the service uses it."""
         return Bucket(self.new_bucket(), self.settings(**changes))
+
+
+class Rclone(Reachable):
+    """The S3 server of rclone over a directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self.port = free_port()
+        program = Path(sys.executable).with_name("rclone")
+        serve = [program, "serve", "s3", "--addr", f"127.0.0.1:{self.port}", "--auth-key", f"{KEY_ID},{KEY}", directory]
+        self._process = subprocess.Popen(serve, stderr=subprocess.DEVNULL, env={"HOME": str(directory)})
+        while self._process.poll() is None and not _listens(self.port):
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        self._process.terminate()
+        self._process.wait()
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as connection:
+        return connection.connect_ex(("127.0.0.1", port)) == 0
+
+
+@dataclass
+class ObjectStore(Reachable):
+    """moto's store, and the faults that it has at the moment."""
+
+    port: int = 0
+    rules: list[Rule] = field(default_factory=list)
+    requests: list[tuple[str, str]] = field(default_factory=list)
+    """Method and path with query of each request."""
+
+    def __post_init__(self) -> None:
+        self._store = DomainDispatcherApplication(create_backend_app)
+        self._server = make_server("127.0.0.1", self.port, self._answer, threaded=True, request_handler=Quiet)
+        self.port = self._server.server_address[1]
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
 
     @contextmanager
     def failing(self, rule: Rule) -> Iterator[None]:

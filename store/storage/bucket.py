@@ -93,7 +93,9 @@ class Bucket:
                 # The answer to HEAD has no body that says why. If the bucket lists, then the object is not there.
                 self._client.list_objects_v2(Bucket=self.name, Prefix=key, MaxKeys=1)
                 raise
-        return Found(answer["ContentLength"], answer["ETag"], answer["Metadata"])
+        # Servers write the names of headers as they like.
+        metadata = {name.lower(): value for name, value in answer["Metadata"].items()}
+        return Found(answer["ContentLength"], answer["ETag"], metadata)
 
     def read(self, key: str, found: Found, start: int, stop: int) -> Iterator[bytes]:
         """The bytes of an object as it was found, from ``start`` to ``stop`` (half open), in chunks. A connection that breaks

@@ -17,7 +17,7 @@ from store.errors import ContentChangedError, StorageError, TooLargeError
 from store.storage.bucket import BLOCK_BYTES
 from store.storage.object_storage import ObjectStorage
 from store.storage.storage import LocalStorage, Storage, job_folder, upload_folder
-from tests.object_store import ObjectStore, sha256_of
+from tests.object_store import Reachable, sha256_of
 
 FOLDER = job_folder("job_0199")
 LAW = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -34,12 +34,15 @@ class Kind:
     """Change a file, or an object, as somebody else would."""
 
 
-@pytest.fixture(params=["directory", "bucket"])
-def kind(request: pytest.FixtureRequest, tmp_path: Path) -> Kind:
+@pytest.fixture(params=["directory", "object_store", "signed_store"])
+def kind(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kind:
     """An empty storage of each kind."""
     if request.param == "directory":
         return directory(tmp_path / "storage")
-    return bucket(request.getfixturevalue("object_store"), tmp_path / "spool")
+    store = request.getfixturevalue(request.param)
+    for name, value in store.environment.items():
+        monkeypatch.setenv(name, value)
+    return bucket(store, tmp_path / "spool")
 
 
 def directory(root: Path) -> Kind:
@@ -49,12 +52,15 @@ def directory(root: Path) -> Kind:
     return Kind(LocalStorage(root), names, lambda name, content: (root / name).write_bytes(content) and None)
 
 
-def bucket(store: ObjectStore, spool: Path) -> Kind:
+def bucket(store: Reachable, spool: Path) -> Kind:
     made, client = store.bucket(), store.client
 
     def names() -> list[str]:
         listed = client.list_objects_v2(Bucket=made.name).get("Contents", [])
-        begun = client.list_multipart_uploads(Bucket=made.name).get("Uploads", [])
+        try:
+            begun = client.list_multipart_uploads(Bucket=made.name).get("Uploads", [])
+        except client.exceptions.NoSuchUpload:  # rclone's word for none
+            begun = []
         found = [entry["Key"] for entry in [*listed, *begun]] + [str(path) for path in spool.rglob("*")]
         return [name.removeprefix("some/where/") for name in found]
 
