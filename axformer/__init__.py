@@ -8,14 +8,13 @@ from typing import Any
 
 __version__ = "0.2.0"
 """The version of library, commands and service alike; the package is built with it."""
-__all__ = ["PruneCallback", "analyze", "certify", "load", "load_features", "prune"]
+__all__ = ["PruneCallback", "analyze", "certify", "load", "prune"]
 
 _HOMES = {
     "PruneCallback": "axformer.trainer",
     "analyze": "axformer.analyzing",
     "certify": "axformer.gate",
     "load": "axformer.artifact",
-    "load_features": "axformer.forms.features",
     "prune": "axformer.pruning",
 }
 

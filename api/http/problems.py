@@ -17,6 +17,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel
 from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from sqlalchemy.orm.exc import ObjectDeletedError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
@@ -58,6 +59,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, _refused_fields)
     for unreachable in (OperationalError, InterfaceError, PoolTimeoutError):
         app.add_exception_handler(unreachable, _no_database)
+    app.add_exception_handler(ObjectDeletedError, _deleted)
     app.add_exception_handler(StorageUnavailableError, _no_storage)
     app.add_exception_handler(StorageFullError, _full_storage)
     app.add_exception_handler(Exception, _unexpected)
@@ -181,6 +183,10 @@ def _shown(value: Any) -> str:
 
 def _escaped(part: Any) -> str:
     return str(part).replace("~", "~0").replace("/", "~1")
+
+
+def _deleted(request: Request, error: Exception) -> Response:  # noqa: ARG001 - a handler takes both
+    return render(NoSuchObjectError("it was deleted while this request was answered"), request.url.path)
 
 
 def _no_database(request: Request, error: Exception) -> Response:

@@ -14,6 +14,7 @@ import structlog
 from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
 from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from sqlalchemy.orm.exc import ObjectDeletedError
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
@@ -77,7 +78,7 @@ async def _stream(resources: Resources, look: Looker, wait: Wait) -> AsyncIterat
                 yield format_sse_event(data_str="{}", event="end")
                 return
             await wait()
-        except NoSuchObjectError:  # deleted while its page is open
+        except (NoSuchObjectError, ObjectDeletedError):  # deleted while its page is open, or in the middle of a look
             yield format_sse_event(data_str="{}", event="gone")
             return
         except (OperationalError, InterfaceError, PoolTimeoutError) as error:

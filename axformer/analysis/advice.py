@@ -45,19 +45,9 @@ class Given:
             cut.append("within_points=null")
         knobs = [word for knob in (*set_, *cut) for word in ("--set", knob)]
         target = [] if self.on_service else ["--output", output]
-        return self._command("submit" if self.on_service else "prune", *train, *words, *knobs, *target)
-
-    def features(self) -> str:
-        """The command that makes a feature model; empty on the service, whose references it does not read."""
-        if self.on_service:
-            return ""
-        cut = [] if self.max_length is None else ["--max-length", str(self.max_length)]
-        return self._command("features", "--train", self.train or PLACEHOLDER, *cut, "--output", "features")
-
-    def _command(self, name: str, *words: str) -> str:
         columns = [] if self.columns is None else ["--columns", self.columns]
-        given = ["axformer", name, self.checkpoint, "--data", self.data]
-        return shlex.join([*given, *columns, *words])
+        given = ["axformer", "submit" if self.on_service else "prune", self.checkpoint, "--data", self.data]
+        return shlex.join([*given, *columns, *train, *words, *knobs, *target])
 
 
 def has_points(task: Task) -> bool:

@@ -37,8 +37,6 @@ class Selection:
     by_count: tuple[tuple[int, float], ...]
     dimensions: tuple[int, ...]
     """The kept ones, the best first, counted state by state."""
-    measured: MeasuredProbe
-    """The probe on them."""
 
 
 def select(study: Study) -> Selection:
@@ -73,7 +71,6 @@ def select(study: Study) -> Selection:
         minimal=_chosen(depth, count, minimal),
         by_count=tuple((size, found.metric) for size, found in tried),
         dimensions=tuple(order[:count]),
-        measured=minimal,
     )
 
 

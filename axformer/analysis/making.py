@@ -60,9 +60,9 @@ class Making:
             "layers": lambda: layers_report(study, given),
             "heads": lambda: heads_report(*self._ranked(), given),
             "cka": lambda: cka_report(study, given),
-            "clusters": lambda: clusters_report(study, given),
+            "clusters": lambda: clusters_report(study),
             "drift": self._drift,
-            "features": lambda: features_report(study, given),
+            "features": lambda: features_report(study),
         }
         return Reports(**{name: self._once(name, made[name]) for name in names})
 

@@ -15,7 +15,7 @@ from axformer.analysis.clusters import (
     tree_of,
     windows,
 )
-from axformer.analysis.features import Selection, select
+from axformer.analysis.features import select
 from axformer.analysis.labels import can_probe
 from axformer.analysis.probing import NEAR, Probing
 from axformer.analysis.study import Study
@@ -65,7 +65,7 @@ def _alike(study: Study, matrix: np.ndarray, given: Given) -> Advice:
     )
 
 
-def clusters_report(study: Study, given: Given) -> ClustersReport:
+def clusters_report(study: Study) -> ClustersReport:
     """Cluster the dimensions of a study's model."""
     began = time.monotonic()
     basis = study.train or study.data
@@ -95,12 +95,12 @@ def clusters_report(study: Study, given: Given) -> ClustersReport:
         oracle=oracle,
         cuts=tuple(cuts),
         windows=spans,
-        advice=_fewest_clusters(cuts, len(chosen), oracle, study, given),
+        advice=_fewest_clusters(cuts, len(chosen), oracle, study),
         seconds=time.monotonic() - began,
     )
 
 
-def _fewest_clusters(cuts: list[Cut], clustered: int, oracle: float | None, study: Study, given: Given) -> Advice:
+def _fewest_clusters(cuts: list[Cut], clustered: int, oracle: float | None, study: Study) -> Advice:
     if not can_probe(study.checkpoint.task):
         cut = next(cut for cut in cuts if cut.threshold == WINDOW_THRESHOLD)
         return advise(
@@ -120,19 +120,12 @@ def _fewest_clusters(cuts: list[Cut], clustered: int, oracle: float | None, stud
             f"{cut.clusters:,} of {clustered:,} dimensions, one of each cluster at threshold {cut.threshold:g}, carry at least "
             "99 % of the metric of all"
         )
-    return advise(
-        f"{found}. A feature model keeps few dimensions of few layers for a linear classifier.", given.features()
-    )
+    return advise(f"{found}. The report features says how few of how few layers a linear classifier needs.")
 
 
-def features_report(study: Study, given: Given) -> FeaturesReport:
+def features_report(study: Study) -> FeaturesReport:
     """Select the dimensions that are enough for a linear classifier."""
-    began = time.monotonic()
-    return features_of(study, select(study), began, given)
-
-
-def features_of(study: Study, selection: Selection, began: float, given: Given) -> FeaturesReport:
-    """The report on a selection that began at some point of the monotonic clock."""
+    began, selection = time.monotonic(), select(study)
     states, minimal, guess = study.data.states, selection.minimal, study.guessing
     told = "" if guess.is_beaten(minimal.metric) else f"; that is not reliably better than guessing ({guess.value:.4f})"
     sentence = (
@@ -150,12 +143,7 @@ def features_of(study: Study, selection: Selection, began: float, given: Given) 
         clustered=selection.clustered,
         minimal=minimal,
         by_count=selection.by_count,
-        chosen=tuple(dimension_id(place, states.hidden) for place in selection.dimensions),
-        advice=advise(sentence, given.features()),
+        chosen=tuple(f"hidden.{place // states.hidden}.{place % states.hidden}" for place in selection.dimensions),
+        advice=advise(sentence),
         seconds=time.monotonic() - began,
     )
-
-
-def dimension_id(dimension: int, hidden: int) -> str:
-    """The id of a dimension that is counted state by state."""
-    return f"hidden.{dimension // hidden}.{dimension % hidden}"

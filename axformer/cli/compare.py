@@ -12,7 +12,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from axformer.cli.display import SIZES, duration
+from axformer.cli.display import duration
 from axformer.cli.failing import failing
 from axformer.cli.options import labels_of
 from axformer.cli.remote import JsonOption, id_of, output, print_plain, result_here, service
@@ -20,6 +20,7 @@ from axformer.cli.words import NOTHING, progress, shown_id, state
 from axformer.client import Job
 from axformer.errors import InputError
 from axformer.plan.result_files import read_result
+from axformer.reporting.card_tables import SIZES
 from axformer.reporting.deploy_table import deployables
 from axformer.reporting.side_by_side import side_by_side
 
@@ -181,7 +182,7 @@ def _figures(compared: Sequence[_Compared]) -> Iterator[tuple[str, Cell]]:
             yield words, _cell((name,), scale, form)
     if any(report["one_position_ms"] is not None for report in reports):
         yield (
-            "  by pruning alone",
+            "latency by pruning alone, ms",
             lambda report: f"{report['one_position_ms']:.2f} → {report['pruned']['latency_ms']:.2f}",
         )
 

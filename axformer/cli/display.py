@@ -17,22 +17,13 @@ from axformer.data.columns import OWN_ANSWERS
 from axformer.methods.progress import Progress, meter_of
 from axformer.plan.elements import Dimensions, label_of
 from axformer.plan.trial import Phase, Trial, Verdict
-from axformer.reporting.card_tables import share, without_removal
+from axformer.reporting.card_tables import share, sizes_of, without_removal
 from axformer.reporting.deployable import UNLABELLED
 from axformer.surroundings import Surroundings
 from axformer.wire.report import ENOUGH_TOKENS, Refitted
 from axformer.wire.steps import Step, StepName
 
 RECENT = 6
-SIZES = (
-    ("parameters", "parameters", 1, ",.0f"),
-    ("  of the encoder", "encoder_parameters", 1, ",.0f"),
-    ("weight files, MB", "bytes", 1e6, ",.1f"),
-    ("operations, millions", "operations", 1e6, ",.1f"),
-    ("  of the encoder", "encoder_operations", 1e6, ",.1f"),
-    ("latency, ms", "latency_ms", 1, ".2f"),
-)
-"""Figures of a report beside those of its data: how they are called here and there, what one is worth, and its form."""
 _VERDICTS = {
     "gain": "bold green",
     "no_reliable_gain": "bold yellow",
@@ -218,20 +209,12 @@ def before_and_after(report: Mapping[str, Any]) -> Table:
             after = pruned[data][key]
             table.add_row(f"{name} {key.replace('_', ' ')}", f"{before:.4f}", f"{after:.4f}", f"{after - before:+.4f}")
     table.add_section()
-    for name, key, scale, form in SIZES:
-        if base.get(key) is not None and pruned.get(key) is not None:
-            before, after = base[key] / scale, pruned[key] / scale
-            table.add_row(name, format(before, form), format(after, form), share(before, after))
-    _add_pruning_alone(table, base.get("latency_ms"), report.get("one_position_ms"), pruned.get("latency_ms"))
+    for row in sizes_of(report):
+        table.add_row(*row)
+    before, between, after = base.get("latency_ms"), report.get("one_position_ms"), pruned.get("latency_ms")
+    if before is not None and between is not None and after is not None:
+        table.caption = without_removal(before, between, after)
     return table
-
-
-def _add_pruning_alone(table: Table, before: float | None, between: float | None, after: float | None) -> None:
-    """Add the part of the latency gain that needs no removal, if the report has it."""
-    if before is None or between is None or after is None:
-        return
-    table.add_row("  by pruning alone", f"{between:.2f}", f"{after:.2f}", share(between, after))
-    table.caption = without_removal(before, between, after)
 
 
 @contextmanager

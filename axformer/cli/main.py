@@ -20,10 +20,9 @@ _HERE = {
     "int8": "Write a model as it is in ONNX and ONNX int8, checked and timed: no data, no labels, nothing removed.",
     "apply": "Apply a plan to a checkpoint without another pass, and write the forms of the result.",
     "analyze": "Say where a model is redundant: layers, heads, dimensions. The model stays as it is.",
-    "features": "Keep the lowest layers and the fewest dimensions that a linear classifier needs.",
     "diff": "Compare two plans of one model, layer by layer.",
     "bench": "Compare all forms of a result: speed, loading, memory and answers.",
-    "disagree": "Write the rows on which two models answer differently: only these need labels.",
+    "answers": "Write the answers of a model to the rows of a file, for axformer certify --answers.",
     "label": "Label the changed answers of a result, until its certificate stands or is out of reach.",
     "certify": "Test with 95 % confidence whether a model has lost less than some points of accuracy; exit code 1 if not.",
     "verify": "Check who has made a result, from what, and that no file of it has changed; exit code 1 if not.",
@@ -32,8 +31,6 @@ _HERE = {
     "log": "Tell an experiment tracker of a result: settings, figures along the path, advice, certificate, card and report.",
     "knobs": "List the knobs, or explain one.",
     "orders": "Prune a model once in each order of its top, middle and bottom layers, and compare the results.",
-    "families": "List the supported model families, and the tasks of each.",
-    "plot": "Write the pictures of a pass as SVG.",
 }
 """The commands that work on this machine, in the order in which they are shown, with the beginnings of their help."""
 _SERVICE = {
@@ -67,15 +64,13 @@ _EXAMPLES: dict[str, tuple[str, ...]] = {
     "int8": ("axformer int8 my-model", "axformer int8 my-model --data texts.jsonl --output served"),
     "apply": ("axformer apply pruned/plan.json my-model --data dev.jsonl --output again --forms compact,onnx",),
     "analyze": ("axformer analyze my-model --data dev.jsonl --train train.jsonl --output analysis",),
-    "features": ("axformer features my-model --data dev.jsonl --train train.jsonl --output features --onnx",),
     "diff": ("axformer diff pruned fast",),
     "bench": ("axformer bench fast --checkpoint my-model --data dev.jsonl",),
-    "disagree": ("axformer disagree my-model fast --data unlabelled.jsonl --output needed.jsonl",),
+    "answers": ("axformer answers my-model --data rows.jsonl --output old.jsonl",),
     "label": ("axformer label fast",),
     "certify": (
         "axformer certify fast --labels labelled.csv",
         "axformer certify --answers old.jsonl new.jsonl --within-points 1",
-        "axformer certify my-model fast --data labelled.jsonl --rows 5000 --within-points 1",
     ),
     "export": ("axformer export fast --data dev.jsonl --output fast-onnx --forms onnx_int8",),
     "verify": ("axformer verify result --key https://axformer.example.org", "axformer verify result --key service.pem"),
@@ -83,8 +78,6 @@ _EXAMPLES: dict[str, tuple[str, ...]] = {
     "log": ("axformer log fast --mlflow --uri http://127.0.0.1:5000", "axformer log fast --wandb"),
     "knobs": ("axformer knobs", "axformer knobs target_speedup"),
     "orders": ("axformer orders my-model --data dev.jsonl --preset paper --output orders",),
-    "families": ("axformer families",),
-    "plot": ("axformer plot pruned --output pictures",),
     "login": ("axformer login http://127.0.0.1:8000",),
     "upload": ("axformer upload my-model",),
     "submit": (
@@ -111,7 +104,7 @@ _EXAMPLES: dict[str, tuple[str, ...]] = {
 _MODULES = {
     **dict.fromkeys(("cancel", "pause", "resume", "retry", "deliver"), "steer"),
     **dict.fromkeys(("apply", "export"), "forms"),
-    **dict.fromkeys(("certify", "disagree"), "two_models"),
+    **dict.fromkeys(("certify", "answers"), "certify"),
     **dict.fromkeys(("push", "log"), "sharing"),
     **{"queue": "jobs", "trace": "download", "login": "keys", "submit-analysis": "submit", "upload": "submit"},
 }
@@ -127,10 +120,17 @@ class _Listed(LazyGroup):
         for name, summary in commands.items()
     }
     of_a_checkpoint = "int8", "slim"
-    gone: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        ("grid", "group", "groups"),
-        "queue each run by axformer submit --label sweep=NAME, and see them by axformer compare --label sweep=NAME",
-    )
+    gone: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(
+            ("grid", "group", "groups"),
+            "queue each run by axformer submit --label sweep=NAME, and see them by axformer compare --label sweep=NAME",
+        ),
+        "disagree": "axformer answers writes the answers of a model; of two, axformer certify --answers OLD NEW --needed FILE "
+        "writes the rows that need a label",
+        "plot": "plan.svg and path.svg lie in each result, and the chart of its losses in report.html",
+        "families": "docs/families.md has the families and their tasks; a checkpoint of another is refused with a list of them",
+        "features": "axformer analyze --report features says how few layers and dimensions a linear classifier needs",
+    }
 
 
 class _Commands(typer.Typer):

@@ -84,7 +84,7 @@ def _best(reports: dict[str, dict[str, Any]], output: Path) -> str:
         return f"Best by {data} loss, {_loss(report):.4f}: {best}, in {output / best}/"
     return (
         f"Cheapest of the certified models: {best}, in {output / best}/. Each certificate is of one run; the cheapest of "
-        f"{len(reports)} was chosen by the same rows, so certify it on others: axformer certify CHECKPOINT {output / best}"
+        f"{len(reports)} was chosen by the same rows, so certify it on others (axformer answers, axformer certify --answers)"
     )
 
 

@@ -15,8 +15,6 @@ from typing import Any
 from axformer.data.limits import CELL_CHARACTERS
 
 DELIMITERS = (",", ";", "\t", "|")
-LINES_OF_A_ROW = 8
-"""Number of lines in which the last row of a cut-off file may lie."""
 _NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 _QUOTED_WITH_BACKSLASHES = re.compile(r'"((?:[^"\\]|\\.)*)"')
@@ -62,21 +60,6 @@ def read_delimited(text: str, *, tabs: bool = False) -> Delimited:
         except DelimitedError as error:
             first = first or error
     raise first or DelimitedError("it is empty")
-
-
-def head_of(text: str, *, tabs: bool = False) -> Delimited:
-    """Parse the beginning of a file, whose last row may be cut off.
-
-    Raises:
-        DelimitedError: the beginning is not a table.
-    """
-    lines = io.StringIO(text, newline="").readlines()
-    for end in range(len(lines), max(0, len(lines) - LINES_OF_A_ROW), -1):
-        try:
-            return read_delimited("".join(lines[:end]), tabs=tabs)
-        except DelimitedError:
-            continue
-    raise DelimitedError("its first lines are not a table")
 
 
 def looks_like_a_row(names: Iterable[str]) -> bool:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -13,7 +13,6 @@ from axformer.errors import ArtifactError, first_line
 from axformer.model.compact import MODEL_TYPE_PREFIX
 
 FACTS_FILE, FACTS_KEY = "config.json", "axformer"
-Shape = TypeVar("Shape", bound=BaseModel)
 
 
 class Facts(BaseModel):
@@ -76,18 +75,10 @@ def read_facts(directory: Path) -> Facts:
     Raises:
         ArtifactError: the file is missing or damaged.
     """
-    return read_described(_Config, directory / FACTS_FILE, "ONNX form").axformer
-
-
-def read_described(shape: type[Shape], path: Path, what: str) -> Shape:
-    """Read the file that describes a form.
-
-    Raises:
-        ArtifactError: it is missing or damaged.
-    """
+    path = directory / FACTS_FILE
     try:
-        return shape.model_validate_json(path.read_text(encoding="utf-8"))
+        return _Config.model_validate_json(path.read_text(encoding="utf-8")).axformer
     except OSError as error:
-        raise ArtifactError(f"'{path.parent}' holds no {what}: {error.strerror}: {path.name}") from None
+        raise ArtifactError(f"'{directory}' holds no ONNX form: {error.strerror}: {path.name}") from None
     except ValidationError as error:
-        raise ArtifactError(f"'{path}' does not describe the {what}: {first_line(error)}") from None
+        raise ArtifactError(f"'{path}' does not describe the ONNX form: {first_line(error)}") from None

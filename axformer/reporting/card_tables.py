@@ -1,6 +1,7 @@
 """Tables of the card and the page: figures before and after, and the path."""
 
-from collections.abc import Iterator
+from collections.abc import Mapping
+from typing import Any
 
 from axformer.data.columns import OWN_ANSWERS
 from axformer.plan.elements import Dimensions, label_of
@@ -12,11 +13,20 @@ MOST_NAMED = 60
 """Most removed elements that a card lists; beyond that it shows what is left of each layer."""
 _SETS = {"validation": "validation", "confirming": "confirming", "unlabelled": "answers as before,", "test": "held-out"}
 """The data sets of a report and the names that tables use for them."""
+SIZES = (
+    ("parameters", "parameters", 1, ",.0f"),
+    ("parameters of the encoder", "encoder_parameters", 1, ",.0f"),
+    ("weight files, MB", "bytes", 1e6, ",.1f"),
+    ("operations, millions", "operations", 1e6, ",.1f"),
+    ("operations of the encoder, millions", "encoder_operations", 1e6, ",.1f"),
+    ("latency, ms", "latency_ms", 1, ".2f"),
+)
+"""Figures of a model beside those of its data: how tables and the report call them, what one is worth, and its form."""
 
 
 def before_and_after(report: Report) -> Table:
     """Scores and sizes of both models."""
-    return Table(["measure", "before", "after", "change"], _scores(report) + sizes_of(report))
+    return Table(["measure", "before", "after", "change"], _scores(report) + sizes_of(dict(report)))
 
 
 def by_layer(plan: Plan, dimensions: Dimensions) -> Table:
@@ -103,28 +113,20 @@ def _rows(data: str, before: dict[str, str], after: dict[str, str], report: Repo
     ]
 
 
-def sizes_of(report: Report) -> list[list[str]]:
-    """One row per figure: name, before, after, and the change in per cent."""
+def sizes_of(report: Mapping[str, Any]) -> list[list[str]]:
+    """One row per figure that both models have: name, before, after, and the change in per cent.
+
+    Args:
+        report: the fields of a report; those of earlier versions lack some figures.
+    """
+    base, pruned = dict(report["base"]), dict(report["pruned"])
+    both = [(name, base.get(key), pruned.get(key), scale, form) for name, key, scale, form in SIZES]
+    both.append(("latency by pruning alone, ms", report.get("one_position_ms"), pruned.get("latency_ms"), 1, ".2f"))
     return [
-        [name, format(before, form), format(after, form), share(before, after)]
-        for name, before, after, form in _sizes(report)
+        [name, format(before / scale, form), format(after / scale, form), share(before, after)]
+        for name, before, after, scale, form in both
         if before is not None and after is not None
     ]
-
-
-def _sizes(report: Report) -> Iterator[tuple[str, float | None, float | None, str]]:
-    """Figures with their number format; None where a report of an earlier version or a model has no figure."""
-    base, pruned = report.base, report.pruned
-    yield "parameters", base.parameters, pruned.parameters, ",.0f"
-    yield "parameters of the encoder", base.encoder_parameters, pruned.encoder_parameters, ",.0f"
-    yield "weight files, MB", base.bytes / 1e6, pruned.bytes / 1e6, ".1f"
-    yield "operations, millions", base.operations / 1e6, pruned.operations / 1e6, ",.1f"
-    before, after = (
-        None if side.encoder_operations is None else side.encoder_operations / 1e6 for side in (base, pruned)
-    )
-    yield "operations of the encoder, millions", before, after, ",.1f"
-    yield "latency, ms", base.latency_ms, pruned.latency_ms, ".2f"
-    yield "latency by pruning alone, ms", report.one_position_ms, pruned.latency_ms, ".2f"
 
 
 def without_removal(before: float, one_position: float, after: float) -> str:

@@ -75,7 +75,7 @@ def _headlines(report: Report) -> list[list[str]]:
         [f"{name} {key.replace('_', ' ')}", f"{value:.4f}", f"{after[key]:.4f}", f"{after[key] - value:+.4f}"]
         for key, value in list(before.items())[:2]
     ]
-    return scores + sizes_of(report)
+    return scores + sizes_of(dict(report))
 
 
 def _accepted(trace: Sequence[Trial]) -> Table:

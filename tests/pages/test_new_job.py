@@ -1,6 +1,8 @@
 """The form for a new job: what it posts, what it refuses, and what it guesses of a file."""
 
+import gzip
 import html
+import io
 import json
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -9,8 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.pages.columns import HEAD_BYTES, preview
+from api.pages.columns import preview
 from api.pages.formats import prose
+from api.services.inputs.contents import ReferencedFile
+from api.services.inputs.data import LOOK_BYTES
 from api.services.webhooks import create_secret
 from axformer.config import ABOUT_PRESETS, DEFAULT_PRESET, PassConfig
 from axformer.config.goals import ABOUT_GOALS
@@ -29,6 +33,10 @@ FIELDS = {"name": "from the page", "checkpoint": "hf://acme/bert", "validation":
 def jobs_of(sessions, crew):
     with session_scope(sessions) as session:
         return list(list_jobs(session, crew.id, limit=10).items)
+
+
+def named(name, content):
+    return ReferencedFile(name, len(content), io.BytesIO(content))
 
 
 def send(member, **fields):
@@ -244,26 +252,28 @@ def test_a_key_that_may_only_read_sees_no_form(visitor, sessions, crew):
         ("a.csv", b"\xef\xbb\xbfText,Label\nx,0\n", {"text": "Text", "label": "Label"}),
         ("a.jsonl", b'{"body": "a long text", "y": 1}\n{"body": "b", "y": 1}\n', {"text": "body", "label": "y"}),
         ("a.jsonl", b'{"tokens": ["a"], "ner_tags": [0]}\n', {"tokens": "tokens", "tags": "ner_tags"}),
+        ("a.json", b'{"data": [{"text": "x", "label": 1}]}', {"text": "text", "label": "label"}),
+        ("a.csv.gz", gzip.compress(b"text;label\nx;0\n"), {"text": "text", "label": "label"}),
     ],
 )
 def test_columns_are_guessed_by_name_and_else_by_content(name, head, guess):
-    seen = preview(name, head)
+    seen = preview(named(name, head))
     assert seen is not None
     assert seen.guess == guess
 
 
 @given(st.sampled_from(["a.jsonl", "a.csv", "a.parquet"]), st.binary(max_size=300))
 def test_no_bytes_upset_the_guess(name, head):
-    seen = preview(name, head)
+    seen = preview(named(name, head))
     assert seen is None or all(len(row) == len(seen.columns) for row in seen.rows)
 
 
-def test_a_row_that_is_cut_is_left_out():
-    whole = b'{"text": "x"}\n'
-    head = whole + b'{"text": "' + b"y" * HEAD_BYTES
-    seen = preview("a.jsonl", head[:HEAD_BYTES])
+def test_few_rows_are_shown_and_a_long_file_is_not_read():
+    rows = b"".join(b'{"text": "%d", "label": "\\ud800"}\n' % row for row in range(9))
+    seen = preview(named("a.jsonl", rows))
     assert seen is not None
-    assert seen.rows == [["x"]]
+    assert [row[0] for row in seen.rows] == ["0", "1", "2"]
+    assert preview(ReferencedFile("a.jsonl", LOOK_BYTES + 1, io.BytesIO(rows))) is None
 
 
 def test_the_goals_are_the_first_choice_and_no_worse_is_taken(member):

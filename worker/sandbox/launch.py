@@ -53,12 +53,12 @@ def restrict(specification: dict[str, Any], parent: int) -> dict[str, str]:
             refused.pop(PROCESSES, None)
     except OSError as error:
         refused[FILES] = f"no Landlock: {error.strerror}"
+    privileges.drop_capabilities()
     try:
         system_calls.restrict(has_gpu=specification["has_gpu"])
     except OSError as error:
         # Sockets in the file system can be reached from every namespace, so namespaces alone do not cut the network off.
         refused[NETWORK] = f"no filter of system calls: {error.strerror}"
-    privileges.drop_capabilities()
     return refused
 
 

@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from api.deps import ReadingDep, ResourcesDep, StorageDep
 from api.errors import ApiError
-from api.pages.columns import HEAD_BYTES, preview
+from api.pages.columns import preview
 from api.pages.context import PAGE_HEADERS, Pages
 from api.pages.deps import FormDep, PagesDep, Visitor, VisitorDep, WriterDep, own_script
 from api.pages.formats import figure
@@ -30,12 +30,11 @@ from axformer.wire.jobs import JobCreate
 from axformer.wire.knob_list import KnobRead, KnobsRead, list_knobs
 from axformer.wire.run import DATA, FORMS, Run
 from axformer.wire.webhooks import ENDS, WebhookEvent
-from store.errors import StorageError
 from store.repositories.audit import note
 from store.repositories.jobs import Created
 from store.session import session_scope
 from store.settings import Settings
-from store.storage.storage import Storage, upload_folder
+from store.storage.storage import Storage
 from store.tables.jobs import Job, work_of
 
 router = APIRouter()
@@ -101,13 +100,12 @@ async def send_file(request: Request, visitor: WriterDep, resources: ResourcesDe
 @router.get(UPLOADS + "/{upload_id}/columns")
 def get_columns(upload_id: str, visitor: VisitorDep, storage: StorageDep, resources: ResourcesDep) -> Response:
     """Preview the columns of an uploaded data file; empty if they cannot be read."""
-    upload = found_by(resources.reading_sessions, visitor.caller.team_id)(upload_id)
-    with resources.looks.taken(visitor.caller.team_id):
-        try:
-            head = b"".join(storage.read(upload_folder(upload.id), upload.sha256, stop=min(HEAD_BYTES, upload.bytes)))
-        except StorageError:
-            head = b""
-        seen = preview(upload.filename, head)
+    contents = Contents(found_by(resources.reading_sessions, visitor.caller.team_id), storage, resources.settings)
+    with (
+        contents.open(f"upload:{upload_id}", is_checkpoint=False) as content,
+        resources.looks.taken(visitor.caller.team_id),
+    ):
+        seen = preview(content)
     return JSONResponse(asdict(seen) if seen else None)
 
 

@@ -75,12 +75,10 @@ def test_every_task_has_its_reports_and_commands_that_fit_the_model(case: Case, 
             continue
         arguments = parsed(advice.command)
         assert arguments["checkpoint"], arguments["data"] == ("my model", "dev.jsonl")
-        if arguments["command"] == "prune":
-            config = config_of(arguments)
-            check_fits(config, inputs.checkpoint, None)
-            PruningRun(inputs.checkpoint, inputs.data, None, config.model_copy(update={"confirm": 0.0}))
-        else:
-            assert arguments["command"] == "features"
+        assert arguments["command"] == "prune"
+        config = config_of(arguments)
+        check_fits(config, inputs.checkpoint, None)
+        PruningRun(inputs.checkpoint, inputs.data, None, config.model_copy(update={"confirm": 0.0}))
     write_analysis(analysis, tmp_path / "out")
     assert Analysis.model_validate_json((tmp_path / "out" / "analysis.json").read_text()) == analysis
     page = (tmp_path / "out" / "analysis.html").read_text()

@@ -78,13 +78,24 @@ def test_a_command_that_is_not_there_is_named_beside_one_that_is_like_it(capsys:
     assert "Did you mean 'prune'?" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["grid", "group", "groups"])
-def test_a_command_that_is_gone_says_what_to_do_instead(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [(name, "queue each run by axformer submit --label") for name in ("grid", "group", "groups")]
+    + [
+        ("features", "axformer analyze --report features says"),
+        ("disagree", "axformer answers writes the answers"),
+        ("plot", "plan.svg and path.svg lie in"),
+        ("families", "docs/families.md has the families"),
+    ],
+)
+def test_a_command_that_is_gone_says_what_to_do_instead(
+    name: str, instead: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as ended:
         app([name, "grid.toml"])
     assert ended.value.code == 2
     words = " ".join(capsys.readouterr().err.replace("│", " ").split())
-    assert f"There is no command '{name}' any more; queue each run by axformer submit --label" in words
+    assert f"There is no command '{name}' any more; {instead}" in words
 
 
 def test_a_group_of_commands_is_one_of_the_commands() -> None:

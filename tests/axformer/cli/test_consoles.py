@@ -18,7 +18,7 @@ PROGRAM = "from axformer.cli.main import app; app(prog_name='axformer')"
 @pytest.mark.parametrize(
     ("environment", "arguments", "code", "words"),
     [
-        ({"PYTHONIOENCODING": "cp1252"}, ["families"], 0, "+------"),
+        ({"PYTHONIOENCODING": "cp1252"}, ["slim", "--help"], 0, "+- Arguments"),
         ({"PYTHONIOENCODING": "ascii"}, ["--help"], 0, "+- On this machine"),
         (
             {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from axformer.data.delimited import DelimitedError, head_of, read_delimited
+from axformer.data.delimited import DelimitedError, read_delimited
 from axformer.data.labels import ClassNames, LabelColumn, Reading
 from axformer.data.rows import Rows
 from axformer.errors import DataError
@@ -85,16 +85,6 @@ def test_any_text_is_a_table_or_refused(text: str) -> None:
         except DelimitedError:
             continue
         assert all(len(row) == len(found.names) for row in found.rows)
-
-
-@given(st.lists(CELLS, min_size=1, max_size=5), st.integers(0, 5))
-def test_the_beginning_of_a_file_shows_its_first_rows(cells: list[str], cut: int) -> None:
-    text = "a;b\n" + "".join('"' + cell.replace('"', '""') + '";1\n' for cell in cells)
-    try:
-        found = head_of(text[: len(text) - cut])
-    except DelimitedError:
-        return
-    assert found.rows[: len(found.rows) - 1] == [[cell, "1"] for cell in cells][: len(found.rows) - 1]
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def asked_on_a_poor_machine(sandbox: str) -> dict[str, str]:
 
 @pytest.fixture(autouse=True)
 def _filters() -> None:
-    if sys.platform != "linux" or os.uname().machine not in system_calls._PROCESSORS:
+    if sys.platform != "linux" or os.uname().machine not in system_calls.PROCESSORS:
         pytest.skip("the restrictions are those of Linux, on processors whose system calls are known")
 
 

@@ -1,0 +1,71 @@
+"""The answers of a model to the rows of a file, as ``axformer certify --answers`` takes them."""
+
+from pathlib import Path
+from typing import Any
+
+from axformer.config import RunConfig, reading_config
+from axformer.data.columns import ANSWERS, DataSource
+from axformer.data.reading import read_rows
+from axformer.errors import CheckpointError
+from axformer.intake.checkpoint import Checkpoint, load_checkpoint
+from axformer.intake.dataset import prepare
+from axformer.plan.plan import read_plan_file
+from axformer.reporting.bench import compact_checkpoint
+from axformer.scores.own_answers import with_own_answers
+from axformer.tasks.binary import BinaryClassification
+from axformer.tasks.classification import Classification, OneOfSeveral
+from axformer.tasks.one_output import CROSS_ENCODER_KEYS
+
+_IF_BINARY = (
+    f'; if its one output says yes or no, say "{CROSS_ENCODER_KEYS[0]}": '
+    '{"activation_fn": "torch.nn.modules.activation.Sigmoid"} in config.json'
+)
+
+
+def answers_to(model: str, source: DataSource, device: str) -> list[dict[str, Any]]:
+    """Every row with its columns, an ``id`` (its number where it has none), the model's ``answer`` and, where the row has one,
+    its ``label``; both by the names of classes.
+
+    Args:
+        model: a checkpoint, or the directory of a result.
+        source: rows, which need no labels.
+        device: the device that PyTorch computes on.
+
+    Raises:
+        InputError: the model or the data cannot be read, or they do not fit.
+        CheckpointError: it is not a model with one right or wrong answer a row.
+    """
+    rows = read_rows(source.path, source.columns)
+    has_labels = any(map(rows.has, ANSWERS))
+    checkpoint, config = _opened(model, device)
+    checkpoint = checkpoint.for_rows(rows, is_labelled=has_labels)
+    _check_task(checkpoint, model)
+    found = {"answer": with_own_answers(rows, None, checkpoint, config).samples.encoded.labels}
+    if has_labels:
+        found["label"] = prepare(rows, checkpoint, config).samples.encoded.labels
+    named = {name: [_named(checkpoint, int(value)) for value in values] for name, values in found.items()}
+    columns = {"id": list(range(len(rows))), **rows.table, **named}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _opened(reference: str, device: str) -> tuple[Checkpoint, RunConfig]:
+    """A model, and the config that its rows are read with; for a result, that of its run."""
+    if (Path(reference) / "plan.json").is_file():
+        return compact_checkpoint(Path(reference), device), reading_config(read_plan_file(Path(reference)).config)
+    return load_checkpoint(reference, device), reading_config({})
+
+
+def _check_task(checkpoint: Checkpoint, reference: str) -> None:
+    task, config = checkpoint.task, checkpoint.model.config
+    if not isinstance(task, OneOfSeveral | BinaryClassification):
+        may_be_binary = config.num_labels == 1 and config.problem_type is None
+        raise CheckpointError(
+            f"'{reference}' is a model for {task.name.replace('_', ' ')}; answers are written where there is one right one a "
+            f"row: classes, yes or no, choices{_IF_BINARY if may_be_binary else ''}"
+        )
+
+
+def _named(checkpoint: Checkpoint, answer: int) -> Any:
+    """A class by its name, yes or no as 1 or 0, a choice by its index."""
+    is_class = isinstance(checkpoint.task, Classification)
+    return checkpoint.model.config.id2label[answer] if is_class else answer
