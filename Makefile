@@ -35,7 +35,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --build-constraint constraints.txt --editable . --group dev
 	@touch $@
 
-.PHONY: help install demo gpu serve test test-all torture restore-drill images compose-test bench families check lint types imports migrations containers docs dist clean
+.PHONY: help install demo gpu serve test test-all torture restore-drill images compose-test bench families check lint types imports migrations containers docs pins audit sbom dist clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -105,6 +105,25 @@ containers: $(INSTALLED) ## Check the images' and the service's description
 docs: $(INSTALLED) ## Build the site of the documents into build/site; a link that leads nowhere is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "build/site/index.html"
+
+# For Linux on x86-64. PyTorch is the package index's, which is CUDA's build; `make install` takes any build of these versions
+# from whatever index pip is told of, so it checks no hashes.
+PINS = $(BIN)/uv pip compile --quiet --constraints constraints.txt --generate-hashes --only-binary :all: --no-header \
+    --no-annotate --python-platform x86_64-manylinux_2_28 --python-version 3.11
+
+pins: $(INSTALLED) ## Write what the images install into api/ and worker/requirements.txt, with hashes, from constraints.txt
+	$(PINS) --group pyproject.toml:api --output-file api/requirements.txt
+	$(PINS) --group pyproject.toml:worker --output-file worker/requirements.txt pyproject.toml
+
+audit: $(INSTALLED) ## Look up known vulnerabilities of what the images install (AUDIT="--osv URL")
+	$(BIN)/python -m tests.advisories $(AUDIT)
+
+sbom: $(INSTALLED) ## Write a list of the images' parts (SBOM) in CycloneDX's format into build/
+	mkdir -p build
+	for image in api worker; do \
+	    $(BIN)/cyclonedx-py requirements $$image/requirements.txt --output-reproducible --output-file build/$$image.cdx.json \
+	        || exit 1; \
+	done
 
 dist: $(INSTALLED) ## Build the library's wheel and sdist into dist/, and check them as an index does
 	rm -rf dist

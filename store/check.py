@@ -1,10 +1,11 @@
-"""Compares database and storage: ``python -m store.check [--quick]``, after a restore or now and then.
+"""Compares database and storage, and checks the audit log: ``python -m store.check [--quick]``, now and then.
 
 Says which rows have no content, which contents have no row, and which contents are no longer what was stored. Changes nothing.
 Contents without a row may belong to a newer backup of the database, and a job that is being packaged has them for a while.
 """
 
 import argparse
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -12,6 +13,7 @@ from contextlib import suppress
 from sqlalchemy import select
 
 from store.errors import ContentChangedError, StorageError
+from store.repositories.audit import check_chain
 from store.repositories.revision import database_identity
 from store.session import Sessions, make_engine, make_sessions, session_scope
 from store.settings import Settings
@@ -70,27 +72,41 @@ def _is_whole(storage: Storage, folder: str, sha256: str) -> bool:
     return True
 
 
+def _head(text: str) -> str:
+    if re.fullmatch("[1-9][0-9]{0,18}:[0-9a-f]{64}", text) is None:
+        raise argparse.ArgumentTypeError(f"'{text}' is no head, which is a number, a colon and a SHA-256")
+    return text
+
+
 def main() -> int:
-    """Print what does not fit, and how much of it; the exit code is 1 if rows have lost their content."""
-    parser = argparse.ArgumentParser(prog="python -m store.check", description="Compare database and storage.")
+    """Print what does not fit, and how much of it; the exit code is 1 if rows have lost their content or the audit log is not
+    whole."""
+    parser = argparse.ArgumentParser(
+        prog="python -m store.check", description="Compare database and storage, and check the audit log."
+    )
     parser.add_argument("--quick", action="store_true", help="leave out the hashes, for which all content is read")
-    quick = parser.parse_args().quick
+    parser.add_argument(
+        "--head", type=_head, help="an audit_head of before, which must still be in the audit log's chain"
+    )
+    given = parser.parse_args()
     settings = Settings.from_environment()
     engine = make_engine(settings)
     counts = dict.fromkeys(("missing", "changed", "without_row"), 0)
     try:
         sessions, storage = make_sessions(engine), open_storage(settings)
-        for what, place in differences(sessions, storage, quick=quick):
+        for what, place in differences(sessions, storage, quick=given.quick):
             counts[what] += 1
             sys.stdout.write(f"{what} {place}\n")
         with session_scope(sessions) as session:
             database = database_identity(session)
+            audit = check_chain(session, given.head)
         owner = (storage.owner() or database).partition("\n")[0]
     finally:
         engine.dispose()
-    told = {**counts, "storage_of_this_database": "yes" if owner == database else "no"}
+    chain = {"audit_chain": audit.broken or "whole", "audit_waiting": audit.waiting, "audit_head": audit.head}
+    told = {**chain, **counts, "storage_of_this_database": "yes" if owner == database else "no"}
     sys.stdout.write("".join(f"{name}: {value}\n" for name, value in told.items()))
-    return 1 if counts["missing"] or counts["changed"] else 0
+    return 1 if counts["missing"] or counts["changed"] or audit.broken else 0
 
 
 if __name__ == "__main__":

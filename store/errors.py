@@ -70,12 +70,8 @@ class EmbeddedServerError(StoreError):
     """An embedded server did not start."""
 
 
-class SigningKeyError(StoreError):
-    """A secret was made with another key than the service has now."""
-
-
 class VaultKeyError(StoreError):
-    """A stored token was encrypted with a key that the service no longer has."""
+    """A secret was made or encrypted with a key that the service no longer has."""
 
 
 class StackError(StoreError):

@@ -39,7 +39,8 @@ _BUCKET = re.compile(
     r"s3://(?P<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(/(?P<prefix>[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*))?/?"
 )
 _REMOVED = {
-    "AXFORMER_SHARDS": "a job runs in one process; start a worker for each GPU, with AXFORMER_DEVICE=cuda:0 and so on"
+    "AXFORMER_SHARDS": "a job runs in one process; start a worker for each GPU, with AXFORMER_DEVICE=cuda:0 and so on",
+    "AXFORMER_SECRET_KEYS": "name its keys in AXFORMER_OLD_SECRET_KEYS, and run python -m api.admin secret rotate",
 }
 """Variables of earlier versions, with advice for whoever still sets them."""
 _FROM_ENVIRONMENT: Any = {}
@@ -134,7 +135,7 @@ class Settings(BaseSettings):
     )
     """The model hub behind ``hf://``, or a mirror of it."""
     hub_token: SecretStr | None = Field(default=None, validation_alias=AliasChoices("HF_TOKEN", "hub_token"))
-    """Sent to the hub alone, for all teams; None reads public repositories only."""
+    """Sent to the hub alone, for the owners that a team was granted; None reads public repositories only."""
 
     key_grace_hours: float = Field(default=24.0, ge=0)
     """How long a replaced key stays valid, so that programs can switch without a gap."""
@@ -142,10 +143,8 @@ class Settings(BaseSettings):
     secret_key: SecretStr | None = Field(default=None, min_length=32)
     """The key that webhook secrets are derived from, together with salts in the database; the same for api and workers. If
     none is set, the file ``secret.key`` in ``var_dir`` holds one, created on first use."""
-    secret_keys: Keys = ()
-    """Fernet keys that encrypt the hub tokens of jobs, separated by commas; the same for api and workers. The first encrypts,
-    all decrypt: put a new key first, and remove an old one when its jobs have ended. If none is set, one is derived from
-    ``secret_key``."""
+    old_secret_keys: Keys = ()
+    """What ``secret_key`` was before, separated by commas: they still open what they have sealed, and seal nothing."""
 
     result_key: SecretStr | None = None
     """The Ed25519 key that signs results: 32 random bytes in base64, the same for all workers and the api. If none is set, one
@@ -217,16 +216,6 @@ class Settings(BaseSettings):
     @classmethod
     def _split_roots(cls, roots: Any) -> Any:
         return [root for root in roots.split(os.pathsep) if root] if isinstance(roots, str) else roots
-
-    @field_validator("secret_keys")
-    @classmethod
-    def _fernet_keys(cls, keys: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
-        if any(re.fullmatch("[A-Za-z0-9_-]{43}=", key.get_secret_value()) is None for key in keys):
-            raise ValueError(
-                "are not keys of Fernet; make one with python -c "
-                "'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'"
-            )
-        return keys
 
     @field_validator("result_key")
     @classmethod

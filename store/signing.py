@@ -1,8 +1,8 @@
 """Secrets of webhooks (https://www.standardwebhooks.com), of tokens, and the key that signs results.
 
 The signer must know a symmetric secret, so a hash of it is not enough, and there is no key management service to rely on.
-Secrets are therefore not stored: each is derived from a random salt in the database and a key outside of it. Neither a copy
-of the database nor the key alone reveals a secret.
+Secrets are therefore not stored: each is derived from a random salt in the database and a key outside of it, or stored
+encrypted where it outlives that key. Neither a copy of the database nor the key alone reveals a secret.
 """
 
 import base64
@@ -10,6 +10,7 @@ import hashlib
 import hmac
 import json
 import os
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,7 +22,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from axformer.wire.provenance import Envelope, EnvelopeSignature, signed_bytes
-from store.errors import SigningKeyError, VaultKeyError
+from store.errors import VaultKeyError
 from store.settings import Settings
 
 SALT_BYTES = 32
@@ -45,17 +46,8 @@ class SigningKey:
         """Identifies this key."""
         return hashlib.sha256(b"axformer fingerprint\0" + self.value).hexdigest()[:_FINGERPRINT_LENGTH]
 
-    def secret(self, salt: bytes, fingerprint: str) -> str:
-        """The secret that a salt stands for, as receivers know it: ``whsec_`` and 32 bytes in base64.
-
-        Raises:
-            SigningKeyError: it was made with another key.
-        """
-        if fingerprint != self.fingerprint:
-            raise SigningKeyError(
-                f"the secret was made with the key {fingerprint}, this process has {self.fingerprint}; give api and workers "
-                "the same AXFORMER_SECRET_KEY or var_dir, or make a new secret"
-            )
+    def secret(self, salt: bytes) -> str:
+        """The secret that a salt stands for, as receivers know it: ``whsec_`` and 32 bytes in base64."""
         made = hmac.digest(self.value, _OF_WEBHOOKS + salt, hashlib.sha256)
         return _MARK + base64.b64encode(made).decode()
 
@@ -70,6 +62,28 @@ def signing_key(settings: Settings) -> SigningKey:
     except FileNotFoundError:
         _make_key(path)
         return SigningKey(path.read_bytes())
+
+
+def signing_keys(settings: Settings) -> tuple[SigningKey, ...]:
+    """The key, and those from before it."""
+    return (signing_key(settings), *(SigningKey(key.get_secret_value().encode()) for key in settings.old_secret_keys))
+
+
+def webhook_secret(settings: Settings, salt: bytes, fingerprint: str, sealed: bytes | None) -> str:
+    """The secret of a row, derived, or stored encrypted.
+
+    Raises:
+        VaultKeyError: it was made or encrypted with none of the keys.
+    """
+    if sealed is not None:
+        return open_vault(settings).unlock(sealed)
+    keys = {key.fingerprint: key for key in signing_keys(settings)}
+    if fingerprint not in keys:
+        raise VaultKeyError(
+            f"the secret was made with the key {fingerprint}, this process has {', '.join(keys)}; give api and workers "
+            "the same AXFORMER_SECRET_KEY or var_dir, name the old one in AXFORMER_OLD_SECRET_KEYS, or make a new secret"
+        )
+    return keys[fingerprint].secret(salt)
 
 
 def _make_key(path: Path) -> None:
@@ -89,6 +103,8 @@ def _make_key(path: Path) -> None:
 
 
 _OF_TOKENS = b"axformer hub token\0"
+_FERNET = re.compile(b"[A-Za-z0-9_-]{43}=")
+"""A key that encrypted tokens itself, as the setting AXFORMER_SECRET_KEYS of an earlier version had them."""
 
 
 class Vault:
@@ -111,17 +127,17 @@ class Vault:
             return self._keys.decrypt(locked).decode()
         except InvalidToken:
             raise VaultKeyError(
-                "a stored token was encrypted with none of the keys of this process; give api and workers the same "
-                "AXFORMER_SECRET_KEYS, or the same AXFORMER_SECRET_KEY or var_dir where there are none, and keep old keys last"
+                "a stored secret was encrypted with none of the keys of this process; give api and workers the same "
+                "AXFORMER_SECRET_KEY or var_dir, and AXFORMER_OLD_SECRET_KEYS until python -m api.admin secret rotate has run"
             ) from None
 
 
 def open_vault(settings: Settings) -> Vault:
-    """The vault of the settings' keys, else of one that is made of the service's own key."""
-    if settings.secret_keys:
-        return Vault(MultiFernet([Fernet(key.get_secret_value()) for key in settings.secret_keys]))
-    made = hmac.digest(signing_key(settings).value, _OF_TOKENS, hashlib.sha256)
-    return Vault(MultiFernet([Fernet(base64.urlsafe_b64encode(made))]))
+    """The vault of the keys that are made of the service's own."""
+    keys = signing_keys(settings)
+    made = [base64.urlsafe_b64encode(hmac.digest(key.value, _OF_TOKENS, hashlib.sha256)) for key in keys]
+    given = [key.value for key in keys[1:] if _FERNET.fullmatch(key.value)]
+    return Vault(MultiFernet([Fernet(key) for key in [*made, *given]]))
 
 
 _OF_RESULTS = b"axformer results\0"

@@ -4,15 +4,19 @@ Run here: hadolint on both Dockerfiles, the Compose Specification's schema, and 
 built and the services started by ``tests/containers``. A GPU in a container needs NVIDIA's container toolkit.
 """
 
+import json
 import re
 import subprocess
 import sys
 import tomllib
+from importlib.metadata import distributions, requires
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
 DOCKERFILES = ("Dockerfile.api", "Dockerfile.worker")
@@ -70,9 +74,54 @@ def test_what_an_image_copies_is_there_and_not_ignored(dockerfile):
     assert all((ROOT / name).exists() and f"!{name.split('/')[0]}" in ignore for name in sources)
 
 
+def pins_of(file: Path) -> dict[str, str]:
+    """Version of each package in a file of versions, without hashes and comments, by normalized name."""
+    lines = [re.match(r"([\w.-]+)==(\S+)", line) for line in file.read_text().splitlines()]
+    return {canonicalize_name(found[1]): found[2] for found in lines if found}
+
+
+def needs_of(image: str) -> set[str]:
+    """Names of the packages that an image asks for."""
+    own = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"] if image == "worker" else []
+    return {canonicalize_name(name) for name in packages_of(image) | {Requirement(one).name for one in own}}
+
+
+@pytest.mark.parametrize("image", ["api", "worker"])
+def test_an_image_installs_what_is_pinned_with_hashes_and_nothing_else(image):
+    installs = re.findall(r"pip install ([^&\n]*)", "\n".join(step for _, step in instructions(f"Dockerfile.{image}")))
+    *others, last = [" ".join(words.split()) for words in installs]
+    assert last.removeprefix("--no-deps ") == "--require-hashes --only-binary :all: --requirement requirements.txt"
+    # The build of PyTorch without CUDA is another file of the same version.
+    assert [words.split()[-2] for words in others] == (['"$torch";'] if image == "worker" else [])
+    text = (ROOT / image / "requirements.txt").read_text()
+    pin = r"[\w.-]+==[\w.]+( \\\n    --hash=sha256:[0-9a-f]{64})+\n"
+    assert re.fullmatch(f"({pin})+", text), "a line is no pin with hashes; make pins"
+
+
+@pytest.mark.parametrize("image", ["api", "worker"])
+def test_pins_with_hashes_are_those_that_are_tested_and_all_that_they_need(image):
+    pinned, tested = pins_of(ROOT / image / "requirements.txt"), pins_of(ROOT / "constraints.txt")
+    assert {name: version for name, version in pinned.items() if tested.get(name, version) != version} == {}
+    assert needs_of(image) <= pinned.keys()
+    for name in pinned.keys() & {canonicalize_name(one.name) for one in distributions()}:
+        for need in map(Requirement, requires(name) or ()):
+            if need.marker is None or need.marker.evaluate({"extra": ""}):
+                assert canonicalize_name(need.name) in pinned, f"{name} needs it; make pins"
+
+
 def test_the_api_image_gets_no_model_library():
-    assert packages_of("api").isdisjoint({"torch", "transformers", "safetensors"})
-    assert "--group api" in (ROOT / "Dockerfile.api").read_text()
+    assert pins_of(ROOT / "api/requirements.txt").keys().isdisjoint({"torch", "transformers", "safetensors"})
+
+
+def test_a_list_of_parts_names_every_pin_with_its_hashes(tmp_path):
+    program, bom = Path(sys.executable).with_name("cyclonedx-py"), tmp_path / "bom.json"
+    command = [program, "requirements", ROOT / "api/requirements.txt", "--output-reproducible", "--output-file", bom]
+    subprocess.run(command, check=True)
+    parts = json.loads(bom.read_text())
+    assert parts["bomFormat"] == "CycloneDX"
+    versions = {canonicalize_name(part["name"]): part["version"] for part in parts["components"]}
+    assert versions == pins_of(ROOT / "api/requirements.txt")
+    assert all(part["externalReferences"][0]["hashes"] for part in parts["components"])
 
 
 def test_every_name_in_the_compose_file_is_defined(compose):

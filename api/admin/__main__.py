@@ -1,8 +1,9 @@
-"""Teams, their limits, keys, jobs and workers, for the operator: ``python -m api.admin team create NAME``.
+"""Teams, keys, jobs and workers, for the operator: ``python -m api.admin team create NAME``.
 
 Needs the service's settings. Changes are in the team's audit log.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -17,13 +18,16 @@ from api.errors import ApiError
 from api.services import keys, steering
 from axformer.errors import reason_of
 from axformer.wire.scopes import Scope
+from store.errors import StoreError
 from store.repositories.audit import Operator, note
-from store.repositories.jobs import unended_of_all
+from store.repositories.deliveries import renew_secrets
+from store.repositories.jobs import renew_tokens, unended_of_all
 from store.repositories.keys import find_key, list_keys
 from store.repositories.teams import TeamLimits, Use, create_team, find_team, limits_of, list_teams, set_limits, use_of
 from store.repositories.workers import FORGOTTEN_AFTER, find_worker, living_workers
 from store.session import make_engine, make_sessions, session_scope
 from store.settings import Settings
+from store.signing import open_vault
 from store.tables.jobs import Job
 from store.tables.teams import ApiKey, Team
 
@@ -40,6 +44,9 @@ app.add_typer(job_app, name="job")
 
 worker_app = typer.Typer(no_args_is_help=True, help="Workers.")
 app.add_typer(worker_app, name="worker")
+
+secret_app = typer.Typer(no_args_is_help=True, help="The keys of the service.")
+app.add_typer(secret_app, name="secret")
 
 TeamName = Annotated[str, typer.Argument(help="The team's name.")]
 
@@ -83,6 +90,26 @@ def limit(
         typer.echo(_team_line(found, use_of(session, found.id), new))
 
 
+_GRANT = re.compile(r"(s3|hf)://(\*|[A-Za-z0-9][A-Za-z0-9._-]*)")
+
+
+@team_app.command("grant")
+def grant(
+    team: TeamName,
+    places: Annotated[list[str], typer.Argument(help=f"s3://BUCKET, hf://OWNER, 's3://*', 'hf://*'; or {_NO_LIMIT}.")],
+) -> None:
+    """Say where workers use the operator's credentials for a team: there and nowhere else. What is public needs none."""
+    granted = [] if places == [_NO_LIMIT] else sorted(set(places))
+    for place in granted:
+        if _GRANT.fullmatch(place) is None:
+            raise refused(f"'{place}' is no bucket and no owner of repositories; give s3://BUCKET or hf://OWNER")
+    with store() as session:
+        found = find_team_or_refuse(session, team)
+        found.grants = granted
+        note(session, Operator(found.id), "team.grant", *(granted or [_NO_LIMIT]))
+        typer.echo(_team_line(found, use_of(session, found.id), limits_of(session, found.id)))
+
+
 @team_app.command("show")
 def show(team: Annotated[str | None, typer.Argument(help="The team's name; all teams without it.")] = None) -> None:
     """Show the use and the limits of teams."""
@@ -115,6 +142,7 @@ def _team_line(team: Team, use: Use, limits: TeamLimits) -> str:
         for name, used in vars(use).items()
     ]
     figures += [] if limits.seconds is None else [f"{limits.seconds} seconds for a job"]
+    figures += [f"credentials for {' '.join(team.grants)}"] if team.grants else []
     return f"{team.name} ({team.id}): {'; '.join(figures)}"
 
 
@@ -256,6 +284,18 @@ def drain(worker: Annotated[str, typer.Argument(help="The worker's name.")]) -> 
             raise refused(f"there is no worker '{worker}'; worker list shows them")
         found.is_draining = True
     typer.echo(f"{worker} takes no more jobs; stop it when job list shows none of its machine")
+
+
+@secret_app.command("rotate")
+def rotate_secret() -> None:
+    """Encrypt anew what the old keys of the service have encrypted; then they may be removed from the settings."""
+    with store() as session:
+        settings = Settings.from_environment()
+        try:
+            jobs, secrets = renew_tokens(session, open_vault(settings)), renew_secrets(session, settings)
+        except StoreError as error:
+            raise refused(f"nothing was changed: {error}") from None
+    typer.echo(f"the first key encrypts the tokens of {jobs} jobs and {secrets} webhook secrets; remove the old keys")
 
 
 def _ago(passed: timedelta) -> str:

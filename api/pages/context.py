@@ -24,7 +24,7 @@ from axformer.plan.elements import label_of
 from axformer.reporting.markdown import shown_in_html
 from axformer.wire.finetuning import LossPoint
 from store.settings import Settings
-from store.signing import signing_key
+from store.signing import signing_keys
 
 _MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _SWAGGER_UI = ("swagger-ui-bundle.js", "swagger-ui.css")
@@ -120,7 +120,7 @@ class Pages:
     @cached_property
     def seal(self) -> Seal:
         """The seal, created at its first use, since its key may lie in a file."""
-        return Seal(signing_key(self.settings), int(self.settings.page_session_hours * 3600))
+        return Seal(signing_keys(self.settings), int(self.settings.page_session_hours * 3600))
 
     @cached_property
     def environment(self) -> Environment:

@@ -15,7 +15,7 @@ from api.pages.session import FORM_COOKIE, FORM_FIELD, FORM_HEADER, SESSION_COOK
 from api.resources import Resources
 from api.services import access
 from axformer.wire.scopes import Scope
-from store.repositories.keys import Caller, is_still_valid
+from store.repositories.keys import Caller, has_ended, is_still_valid
 from store.session import session_scope
 
 _MOST_FIELDS = 500
@@ -27,6 +27,7 @@ class Visitor:
     """A person who is signed in to the pages."""
 
     caller: Caller
+    session_id: str
     form_token: str
     """The token that the page's forms send back."""
 
@@ -58,12 +59,14 @@ def visitor(request: Request, resources: ResourcesDep, pages: PagesDep) -> Visit
         LimitReachedError: the key has made too many requests.
     """
     cookie = request.cookies.get(SESSION_COOKIE, "")
-    key = pages.seal.opened(cookie)
-    if key is None:
-        raise NoValidKeyError("nobody is signed in, or no longer; sign in with a key of your team")
+    opened = pages.seal.opened(cookie)
+    with session_scope(resources.reading_sessions) as session:
+        if opened is None or has_ended(session, opened[0]):
+            raise NoValidKeyError("nobody is signed in, or no longer; sign in with a key of your team")
+    session_id, key = opened
     caller = access.sign_in(resources, key, address_of(request))
     access.count_request(resources, caller)
-    return Visitor(caller, pages.seal.form_token(cookie))
+    return Visitor(caller, session_id, pages.seal.form_token(cookie))
 
 
 def address_of(request: Request) -> str | None:
@@ -72,9 +75,9 @@ def address_of(request: Request) -> str | None:
 
 
 def still_valid(resources: Resources, visitor: Visitor) -> bool:
-    """Whether the visitor's key is valid at this moment."""
+    """Whether the visitor's key is valid at this moment, and nobody has signed out."""
     with session_scope(resources.reading_sessions) as opened:
-        return is_still_valid(opened, visitor.caller.key_id)
+        return is_still_valid(opened, visitor.caller.key_id) and not has_ended(opened, visitor.session_id)
 
 
 VisitorDep = Annotated[Visitor, Depends(visitor)]

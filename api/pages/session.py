@@ -1,7 +1,7 @@
 """The signed-in visitor of a page: a key in a cookie, sealed so that only this service can read it.
 
-The server stores nothing, and the cookie holds the key itself, not its owner. Every request looks the key up in the
-database, so a revoked or expired key opens no page from that moment on.
+The server stores which sessions were ended by signing out, and the cookie holds the key itself, not its owner. Every request
+looks both up in the database, so a revoked or expired key and an ended session open no page from that moment on.
 """
 
 import base64
@@ -10,7 +10,7 @@ import hmac
 import secrets
 from dataclasses import dataclass
 
-from cryptography.fernet import Fernet, InvalidToken
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -34,36 +34,38 @@ _NONCE_BYTES = 16
 class Seal:
     """Seals keys into cookies, and binds the tokens of forms to them."""
 
-    key: SigningKey
+    keys: tuple[SigningKey, ...]
+    """The first seals, all open; a form that was open when they changed is loaded again."""
     seconds: int
     """How long a sealed key may be used."""
 
-    def session(self, text: str) -> str:
-        """Seal a key as the content of a cookie, which differs each time."""
-        return self._fernet().encrypt(text.encode()).decode()
+    def session(self, session_id: str, key: str) -> str:
+        """Seal a session as the content of a cookie."""
+        return self._fernet().encrypt(f"{session_id} {key}".encode()).decode()
 
-    def opened(self, cookie: str) -> str | None:
-        """The key in a cookie; None if it is too old, or not sealed by this service."""
+    def opened(self, cookie: str) -> tuple[str, str] | None:
+        """A session's id and key; None if the cookie is too old, or not sealed by this service."""
         try:
-            return self._fernet().decrypt(cookie.encode(), ttl=self.seconds).decode()
+            session_id, found, key = self._fernet().decrypt(cookie.encode(), ttl=self.seconds).decode().partition(" ")
         except InvalidToken:
             return None
+        return (session_id, key) if found else None
 
     def form_token(self, cookie: str) -> str:
         """The token that a form from a browser with this cookie must send."""
-        return hmac.new(self.key.value, _FORM + cookie.encode(), hashlib.sha256).hexdigest()
+        return hmac.new(self.keys[0].value, _FORM + cookie.encode(), hashlib.sha256).hexdigest()
 
     def is_form_token(self, token: str, cookie: str) -> bool:
         """Whether a form's token belongs to the browser's cookie."""
         return hmac.compare_digest(token.encode(), self.form_token(cookie).encode())
 
-    def _fernet(self) -> Fernet:
-        digest = hmac.digest(self.key.value, _SEAL, hashlib.sha256)
-        return Fernet(base64.urlsafe_b64encode(digest))
+    def _fernet(self) -> MultiFernet:
+        digests = [hmac.digest(key.value, _SEAL, hashlib.sha256) for key in self.keys]
+        return MultiFernet([Fernet(base64.urlsafe_b64encode(digest)) for digest in digests])
 
 
 def new_nonce() -> str:
-    """The content of a form cookie."""
+    """The content of a form cookie, or the id of a session."""
     return secrets.token_urlsafe(_NONCE_BYTES)
 
 

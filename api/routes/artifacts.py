@@ -50,4 +50,5 @@ def get_artifact(
     """Download a file or a part of it. The ETag is its SHA-256: `If-Range` continues an interrupted download."""
     seconds = settings.object_store.address_seconds
     found = artifacts.download(session, storage, caller.team_id, job_id, name, address_seconds=seconds)
-    return downloads.answer(found, method=request.method, headers=request.headers)
+    answer = downloads.answer(found, method=request.method, headers=request.headers)
+    return artifacts.counted(session, caller, f"{job_id}/{name}", answer)

@@ -3,6 +3,8 @@ seems to belong to."""
 
 from dataclasses import replace
 
+import structlog
+
 from api.errors import ApiError, LimitReachedError, NotPermittedError, NoValidKeyError
 from api.rate_limits import Rate
 from api.resources import Resources
@@ -11,6 +13,7 @@ from store.repositories.audit import count_refusal
 from store.repositories.keys import Caller, Reason, Refusal, recognise
 from store.session import session_scope
 
+_LOG = structlog.get_logger(__name__)
 _CHALLENGE = 'Bearer realm="axformer"'
 _NO_KEY = "there is no key; send 'Authorization: Bearer axk_...'"
 _WHY = {
@@ -36,6 +39,7 @@ def sign_in(resources: Resources, key: str | None, address: str | None) -> Calle
             count_refusal(session, found.team_id, found.key_id, address)
     if isinstance(found, Refusal):
         resources.refused_keys.labels(found.reason.value).inc()
+        _LOG.info("key_refused", reason=found.reason.value, key_id=found.key_id, address=address)
         raise _refused(resources, _WHY[found.reason], f'{_CHALLENGE}, error="invalid_token"', address)
     return replace(found, address=address)
 

@@ -4,12 +4,15 @@ from collections.abc import Iterator, Sequence
 
 import structlog
 from sqlalchemy.orm import Session
+from starlette.responses import Response
 
 from api.errors import NoSuchObjectError
 from api.http.downloads import Download
 from api.services import jobs
 from store.errors import StorageError, StoreError
 from store.repositories import files as repository
+from store.repositories.audit import count_download
+from store.repositories.keys import Caller
 from store.storage.storage import Storage, job_folder
 from store.tables.files import Artifact
 from store.tables.jobs import Job
@@ -51,6 +54,13 @@ def download(
             folder, artifact.sha256, name=base, media_type=artifact.media_type, seconds=address_seconds
         )
     return Download(artifact.name, artifact.media_type, artifact.sha256, artifact.bytes, read, address)
+
+
+def counted(session: Session, caller: Caller, content: str, answer: Response) -> Response:
+    """The answer, about whose content the audit log is told, unless there is none in it."""
+    if answer.status_code in (200, 206, 307):
+        count_download(session, caller, content)
+    return answer
 
 
 def _without(job: Job) -> str:

@@ -81,11 +81,11 @@ class MeRead(Schema):
 
 
 class AuditRead(Schema):
-    """One change, or a key that was refused."""
+    """One action, or what was counted in an hour."""
 
     id: int
     at: datetime
-    """When it happened; for a refused key, the first time in the hour."""
+    """When it happened; for what is counted, the first time in the hour."""
     key_id: str | None
     """The key that did it or was refused; null for the operator of the service."""
     action: str
@@ -95,4 +95,4 @@ class AuditRead(Schema):
     address: str | None
     """The latest address of the request; null for the service's own command line."""
     times: int
-    """Number of refusals of a key in the hour; 1 for everything else."""
+    """Number of refusals or downloads in the hour; 1 for everything else."""

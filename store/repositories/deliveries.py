@@ -12,7 +12,8 @@ from sqlalchemy.orm import Session, aliased
 from axformer.wire.webhooks import DeliveryState
 from store.ids import MESSAGE_PREFIX, WEBHOOK_SECRET_PREFIX, new_id
 from store.page import Page, page_of
-from store.signing import SALT_BYTES, SigningKey
+from store.settings import Settings
+from store.signing import SALT_BYTES, SigningKey, open_vault, signing_key, webhook_secret
 from store.tables.events import Event
 from store.tables.jobs import Job
 from store.tables.teams import Team
@@ -165,7 +166,24 @@ def create_secret(session: Session, team_id: str, key: SigningKey, overlap: time
     row = WebhookSecret(id=new_id(WEBHOOK_SECRET_PREFIX), team_id=team_id, salt=salt, key_fingerprint=key.fingerprint)
     session.add(row)
     session.flush()
-    return NewSecret(row, key.secret(salt, key.fingerprint))
+    return NewSecret(row, key.secret(salt))
+
+
+def renew_secrets(session: Session, settings: Settings) -> int:
+    """Store the secrets that were derived from an old key encrypted with the new one, so that receivers notice nothing; the
+    number of those that are stored so.
+
+    Raises:
+        VaultKeyError: the key of one is not named any more.
+    """
+    is_old = WebhookSecret.key_fingerprint != signing_key(settings).fingerprint
+    rows = session.scalars(
+        select(WebhookSecret).where(is_old | WebhookSecret.sealed.is_not(None)).with_for_update()
+    ).all()
+    for row in rows:
+        row.sealed = open_vault(settings).lock(webhook_secret(settings, row.salt, row.key_fingerprint, row.sealed))
+    session.flush()
+    return len(rows)
 
 
 def valid_secrets(session: Session, team_id: str) -> Sequence[WebhookSecret]:

@@ -16,6 +16,7 @@ from store.page import Page, page_of
 from store.repositories.events import record_event
 from store.repositories.workers import add_message
 from store.settings import MAX_ATTEMPTS
+from store.signing import Vault
 from store.states import JobState
 from store.tables.jobs import Job
 from store.tables.teams import Team
@@ -115,6 +116,22 @@ def unended_of_all(session: Session) -> list[tuple[Job, str]]:
 def hub_token_of(session: Session, job_id: str) -> bytes | None:
     """The encrypted hub token of a job; None if it has none or has ended."""
     return session.scalar(select(Job.hub_token).where(Job.id == job_id))
+
+
+def renew_tokens(session: Session, vault: Vault) -> int:
+    """Encrypt the tokens of all jobs with the vault's first key; the number of jobs that have any.
+
+    Raises:
+        VaultKeyError: none of the vault's keys is that of a token.
+    """
+    query = select(Job).where(or_(Job.hub_token.is_not(None), Job.handover_token.is_not(None))).order_by(Job.id)
+    query = query.options(undefer(Job.hub_token), undefer(Job.handover_token)).with_for_update(key_share=True)
+    jobs = session.scalars(query.execution_options(populate_existing=True)).all()
+    for job in jobs:
+        job.hub_token = job.hub_token and vault.lock(vault.unlock(job.hub_token))
+        job.handover_token = job.handover_token and vault.lock(vault.unlock(job.handover_token))
+    session.flush()
+    return len(jobs)
 
 
 def find_standings(session: Session, job_ids: Sequence[str]) -> dict[str, JobStanding]:

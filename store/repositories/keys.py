@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-from sqlalchemy import bindparam, func, or_, select, tuple_, update
+from sqlalchemy import bindparam, delete, func, or_, select, tuple_, update
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from axformer.wire.scopes import Scope
 from store.page import Page, page_of
-from store.tables.teams import ApiKey, Team
+from store.tables.teams import ApiKey, EndedSession, Team
 
 KEY_PREFIX = "axk"
 _ID_BYTES = 8
@@ -205,6 +206,17 @@ def revoke_key(session: Session, key_id: str) -> bool:
     valid = (ApiKey.id == key_id, ApiKey.revoked_at.is_(None))
     revoked = update(ApiKey).where(*valid).values(revoked_at=_NOW).returning(ApiKey.id)
     return session.execute(revoked).scalar_one_or_none() is not None
+
+
+def end_session(session: Session, session_id: str, within: timedelta) -> None:
+    """End a session of the pages, whose cookie is valid for so long at most, and forget those that are too old anyway."""
+    session.execute(delete(EndedSession).where(EndedSession.until < _NOW))
+    session.execute(insert(EndedSession).values(id=session_id, until=_NOW + within).on_conflict_do_nothing())
+
+
+def has_ended(session: Session, session_id: str) -> bool:
+    """Whether a session was ended by signing out."""
+    return session.get(EndedSession, session_id) is not None
 
 
 def _note_use(session: Session, key_id: str, *, is_stale: bool) -> None:

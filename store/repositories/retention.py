@@ -79,8 +79,10 @@ def forget_sent_messages(session: Session, age: timedelta) -> None:
 
 
 def forget_old_audit(session: Session, age: timedelta) -> int:
-    """Remove old entries of the audit log, and return their number."""
-    old = select(AuditEntry.id).where(AuditEntry.created_at < func.now() - age).order_by(AuditEntry.id).limit(_ENTRIES)
+    """Remove the old entries at the beginning of the audit log's chain, never its last, and return their number."""
+    young = select(func.min(AuditEntry.link)).where(AuditEntry.created_at >= func.now() - age)
+    first_kept = func.coalesce(young.scalar_subquery(), select(func.max(AuditEntry.link)).scalar_subquery())
+    old = select(AuditEntry.id).where(AuditEntry.link < first_kept).order_by(AuditEntry.link).limit(_ENTRIES)
     return len(session.scalars(delete(AuditEntry).where(AuditEntry.id.in_(old)).returning(AuditEntry.id)).all())
 
 

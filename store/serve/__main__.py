@@ -82,13 +82,15 @@ def write_serve_file(path: Path, content: ServeFile) -> None:
 
 
 def keep_or_make_key(settings: Settings, kept: str | None) -> str:
-    """The stored key if the database still accepts it, otherwise a new key of the first team."""
+    """The stored key if the database still accepts it, otherwise a new key of the first team, which may use all credentials:
+    they are those of whoever starts the service."""
     engine = make_engine(settings)
     try:
         with session_scope(make_sessions(engine)) as session:
+            team = find_team(session, FIRST_TEAM) or create_team(session, FIRST_TEAM)
+            team.grants = ["s3://*", "hf://*"]
             if kept is not None and authenticate(session, kept) is not None:
                 return kept
-            team = find_team(session, FIRST_TEAM) or create_team(session, FIRST_TEAM)
             return create_key(session, team.id, "made by make serve", Scope.ADMIN).text
     finally:
         engine.dispose()

@@ -29,6 +29,8 @@ class Team(Base):
     """Most bytes of uploads and artifacts."""
     seconds_limit: Mapped[int | None]
     """Most seconds for which workers hold one job."""
+    grants: Mapped[list[str]] = mapped_column(server_default=text("'[]'"))
+    """What workers read for the team with the operator's credentials: ``s3://BUCKET``, ``hf://OWNER``; ``*`` for all."""
     used_seconds: Mapped[float] = mapped_column(Double, server_default=text("0"))
     """Worker time of ended turns, decayed by the half-life up to ``used_as_of``."""
     used_as_of: Mapped[datetime] = mapped_column(server_default=func.now())
@@ -54,3 +56,13 @@ class ApiKey(Base):
     """The key that replaced it."""
     last_used_at: Mapped[datetime | None]
     revoked_at: Mapped[datetime | None]
+
+
+class EndedSession(Base):
+    """A session of the pages that was ended by signing out; its cookie opens nothing any more."""
+
+    __tablename__ = "ended_sessions"
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    until: Mapped[datetime]
+    """When the cookie is too old anyway."""

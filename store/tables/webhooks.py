@@ -23,6 +23,8 @@ class WebhookSecret(Base):
     salt: Mapped[bytes] = mapped_column(LargeBinary)
     key_fingerprint: Mapped[str]
     """Fingerprint of the service's key that it was derived with; another key would give another secret."""
+    sealed: Mapped[bytes | None] = mapped_column(LargeBinary)
+    """The secret itself, encrypted, where it outlives the key that it was derived with; else null."""
     created_at: Mapped[CreatedAt]
     expires_at: Mapped[datetime | None]
     """When it stops signing; null for the newest."""

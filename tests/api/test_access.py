@@ -152,7 +152,7 @@ def owned(client, crew, stage, make_trial) -> Owned:
 
 @pytest.fixture
 def everything(client, crew, owned):
-    """All that the crew can see of what it has, but for when its keys were used."""
+    """All that the crew can see of what it has, but for when its keys were used and what it has downloaded to see it."""
 
     def seen() -> dict[str, object]:
         answers = {}
@@ -163,6 +163,8 @@ def everything(client, crew, owned):
                 answers[path] = answer.json()
         for one in answers["/v1/keys"]["data"]:
             del one["last_used_at"]
+        entries = answers["/v1/audit"].pop("data")
+        answers["audit"] = [entry for entry in entries if entry["action"] != "artifact.download"]
         return answers
 
     return seen

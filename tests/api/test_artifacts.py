@@ -39,6 +39,25 @@ def test_a_file_comes_whole_with_its_headers(api, path):
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
 
 
+def test_downloads_are_in_the_audit_log_and_what_hands_out_nothing_is_not(api, path):
+    job = path.split("/")[3]
+    api.head(f"{path}/{NAME}")
+    api.get(path)
+    api.get(f"{path}/{NAME}", headers={"If-None-Match": f'"{SHA256}"'})
+    api.get(f"{path}/{NAME}", headers={"Range": f"bytes={len(CONTENT)}-"})
+    api.get(f"{path}/nothing")
+    assert api.get("/v1/audit").json()["data"] == []
+    for part in ("bytes=0-9", "bytes=10-", "bytes=0-1,5-6"):
+        assert api.get(f"{path}/{NAME}", headers={"Range": part}).status_code in (200, 206)
+    api.get(f"{path}/empty")
+    entries = api.get("/v1/audit").json()["data"]
+    assert {(entry["action"], entry["object_id"], entry["address"]) for entry in entries} == {
+        ("artifact.download", f"{job}/{NAME}", "testclient"),
+        ("artifact.download", f"{job}/empty", "testclient"),
+    }
+    assert sum(entry["times"] for entry in entries) == 4
+
+
 def test_head_is_get_without_the_body(api, path):
     head, get = api.head(f"{path}/{NAME}"), api.get(f"{path}/{NAME}")
     assert head.content == b""

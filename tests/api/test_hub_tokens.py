@@ -4,9 +4,8 @@ import json
 
 import psycopg
 import pytest
-from cryptography.fernet import Fernet
 from psycopg import sql
-from pydantic import SecretStr, ValidationError
+from pydantic import SecretStr
 from structlog.testing import capture_logs
 
 from store.errors import VaultKeyError
@@ -84,13 +83,13 @@ def test_a_body_of_another_shape_is_not_repeated_either(api):
 
 def test_keys_are_changed_without_a_gap(tmp_path):
     plain = {"database_url": SecretStr("postgresql://nowhere/none"), "var_dir": tmp_path}
-    old, new = Fernet.generate_key().decode(), Fernet.generate_key().decode()
-    before = open_vault(Settings(**plain, secret_keys=old)).lock(TOKEN)
-    during = open_vault(Settings(**plain, secret_keys=f"{new}, {old}"))
+    old, new = "o" * 32, "n" * 32
+    before = open_vault(Settings(**plain, secret_key=old)).lock(TOKEN)
+    during = open_vault(Settings(**plain, secret_key=new, old_secret_keys=f"x, {old}"))
     assert during.unlock(before) == TOKEN
-    after = open_vault(Settings(**plain, secret_keys=new))
+    after = open_vault(Settings(**plain, secret_key=new))
     assert after.unlock(during.lock(TOKEN)) == TOKEN
-    with pytest.raises(VaultKeyError, match="AXFORMER_SECRET_KEYS"):
+    with pytest.raises(VaultKeyError, match="AXFORMER_OLD_SECRET_KEYS"):
         after.unlock(before)
 
 
@@ -100,13 +99,6 @@ def test_without_keys_one_is_made_of_the_services_own(tmp_path):
     assert open_vault(here).unlock(open_vault(here).lock(TOKEN)) == TOKEN
     with pytest.raises(VaultKeyError):
         open_vault(Settings(**plain, var_dir=tmp_path / "b")).unlock(open_vault(here).lock(TOKEN))
-
-
-def test_what_is_no_key_is_refused_and_not_repeated():
-    with pytest.raises(ValidationError) as caught:
-        Settings(database_url=SecretStr("postgresql://nowhere/none"), secret_keys="canary")
-    assert "are not keys of Fernet" in str(caught.value)
-    assert "canary" not in str(caught.value)
 
 
 def test_the_schema_says_that_it_is_only_written(api):

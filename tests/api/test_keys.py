@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
+import httpx2
 import pytest
 from sqlalchemy import update
 
@@ -9,6 +10,7 @@ from axformer.wire.scopes import Scope
 from store.repositories.keys import create_key
 from store.session import session_scope
 from store.tables.teams import ApiKey
+from tests.serving import serving
 
 
 def bearer(key: str) -> dict[str, str]:
@@ -213,3 +215,20 @@ def test_refused_keys_are_counted_in_one_entry_an_hour(api, crew):
     metrics = api.get("/metrics").text
     assert 'axformer_refused_keys_total{reason="wrong"} 5.0' in metrics
     assert 'axformer_refused_keys_total{reason="unknown"} 1.0' in metrics
+
+
+@pytest.mark.parametrize(
+    ("trusted", "sent", "noted"),
+    [
+        ("10.0.0.0/8", "203.0.113.9", "127.0.0.1"),
+        ("127.0.0.1", "203.0.113.9", "203.0.113.9"),
+        ("127.0.0.1", "198.51.100.1, 203.0.113.9", "203.0.113.9"),  # the first was made up by who sent it
+        ("127.0.0.1,10.0.0.0/8", "198.51.100.1, 203.0.113.9, 10.1.2.3", "203.0.113.9"),
+    ],
+)
+def test_an_address_is_what_the_last_trusted_proxy_says(app, crew, monkeypatch, trusted, sent, noted):
+    monkeypatch.setenv("FORWARDED_ALLOW_IPS", trusted)
+    with serving(app) as url:
+        httpx2.post(f"{url}/v1/keys", json={"name": "ci"}, headers=crew.headers | {"X-Forwarded-For": sent})
+        (entry,) = httpx2.get(f"{url}/v1/audit", headers=crew.headers).json()["data"]
+    assert (entry["action"], entry["address"]) == ("key.create", noted)

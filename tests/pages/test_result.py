@@ -142,6 +142,14 @@ def test_the_report_opens_as_a_page_that_can_do_nothing(member, finished):
     assert "allow" not in policy
 
 
+def test_what_is_downloaded_or_shown_is_in_the_audit_log(member, finished, crew):
+    for page in ("files/plan.json", "forms/compact", "forms/onnx", "report", ""):
+        member.get(f"/jobs/{finished}/{page}")
+    entries = member.client.get("/v1/audit", headers=crew.headers).json()["data"]
+    shown = {entry["object_id"] for entry in entries if entry["action"] == "artifact.download"}
+    assert shown == {f"{finished}/{name}" for name in ("plan.json", "model/", "report.html")}
+
+
 @pytest.mark.parametrize("page", ["/forms/compact", "/report"])
 def test_another_team_gets_none_of_it(rival, finished, page):
     assert rival.get(f"/jobs/{finished}{page}").status_code == 404

@@ -24,6 +24,33 @@ def test_a_key_opens_the_board_and_sign_out_closes_it(visitor, crew):
     assert visitor.get("/").url.path == "/sign-in"
 
 
+def test_a_cookie_that_was_copied_opens_nothing_after_signing_out_on_whatever_process(member, crew, settings):
+    cookie = member.client.cookies[SESSION_COOKIE]
+    token = member.token("/")
+    with TestClient(create_app(settings)) as thief:
+        copied = {"Cookie": f"{SESSION_COOKIE}={cookie}"}
+        assert thief.get("/", headers=copied).status_code == 200
+        member.post("/sign-out", token)
+        for same in (cookie, f"!{cookie}", cookie.rstrip("=")):  # which some decoders read alike
+            stolen = {"Cookie": f"{SESSION_COOKIE}={same}"}
+            assert thief.get("/", headers=stolen, follow_redirects=False).status_code == 401
+            assert thief.get("/board/live", headers=stolen, follow_redirects=False).status_code == 401
+    assert member.sign_in(crew.key).status_code == 303  # the key itself is as good as before
+    assert member.get("/").url.path == "/"
+
+
+def test_signing_in_and_out_is_in_the_audit_log_with_key_and_address(visitor, crew):
+    visitor.sign_in(crew.key)
+    visitor.post("/sign-out", visitor.token("/"))
+    visitor.sign_in(f"{crew.key[:-4]}0000")
+    wrong, ended, begun = visitor.client.get("/v1/audit", headers=crew.headers).json()["data"]
+    assert [one["action"] for one in (begun, ended, wrong)] == ["session.begin", "session.end", "key.refused"]
+    assert begun["object_id"] == ended["object_id"]
+    assert {(one["key_id"], one["address"]) for one in (begun, ended, wrong)} == {
+        (crew.key.split("_")[1], "testclient")
+    }
+
+
 @pytest.mark.parametrize("key", ["", "axk_", "axk_" + "0" * 16 + "_" + "0" * 64, "<script>"])
 def test_a_wrong_key_is_refused_with_the_form(visitor, key):
     answer = visitor.sign_in(key)
@@ -104,10 +131,13 @@ def test_the_token_of_one_visitor_is_not_taken_from_another(member, rival):
 
 
 def test_seals_of_another_service_or_of_long_ago_open_nothing(monkeypatch):
-    seal = Seal(SigningKey(b"a" * 32), 60)
-    sealed = seal.session("axk_1")
-    assert seal.opened(sealed) == "axk_1"
-    assert Seal(SigningKey(b"b" * 32), 60).opened(sealed) is None
+    seal = Seal((old := SigningKey(b"a" * 32),), 60)
+    sealed = seal.session("one", "axk_1")
+    assert seal.opened(sealed) == ("one", "axk_1")
+    assert Seal((SigningKey(b"b" * 32),), 60).opened(sealed) is None
+    rotated = Seal((SigningKey(b"b" * 32), old), 60)
+    assert rotated.opened(sealed) == ("one", "axk_1")
+    assert seal.opened(rotated.session("two", "axk_1")) is None
     assert seal.opened(Fernet(Fernet.generate_key()).encrypt(b"axk_1").decode()) is None
     assert seal.opened("nonsense") is None
     later = time.time() + 61

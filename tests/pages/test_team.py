@@ -8,7 +8,7 @@ from axformer.wire.scopes import Scope
 from store.repositories.deliveries import valid_secrets
 from store.repositories.keys import authenticate, create_key, revoke_key
 from store.session import session_scope
-from store.signing import signing_key
+from store.signing import webhook_secret
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_a_secret_of_webhooks_is_made_shown_once_and_deleted(admin, sessions, se
     (shown,) = re.findall(r'id="new-secret">(whsec_[^<]+)<', made.text)
     with session_scope(sessions) as session:
         (row,) = valid_secrets(session, crew.id)
-        assert signing_key(settings).secret(row.salt, row.key_fingerprint) == shown
+        assert webhook_secret(settings, row.salt, row.key_fingerprint, row.sealed) == shown
     text = admin.get("/team").text
     assert shown not in text
     assert row.id in text

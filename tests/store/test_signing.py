@@ -11,21 +11,24 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pydantic import ValidationError
 
 from axformer.wire.provenance import signed_bytes
-from store.errors import SigningKeyError
+from store.errors import VaultKeyError
 from store.settings import Settings
-from store.signing import SigningKey, open_vault, result_key, signing_key
+from store.signing import SigningKey, open_vault, result_key, signing_key, webhook_secret
 
 URL = "postgresql://nobody@localhost/none"
 
 
 def test_a_secret_needs_the_key_that_it_was_made_with() -> None:
-    one, other = SigningKey(b"1" * 32), SigningKey(b"2" * 32)
-    secret = one.secret(b"salt", one.fingerprint)
+    one, other = (Settings(database_url=URL, secret_key=letter * 32) for letter in "12")
+    key = signing_key(one)
+    secret = webhook_secret(one, b"salt", key.fingerprint, None)
     assert len(base64.b64decode(secret.removeprefix("whsec_"))) == 32
-    assert one.secret(b"pepper", one.fingerprint) != secret
-    with pytest.raises(SigningKeyError, match=other.fingerprint):
-        other.secret(b"salt", one.fingerprint)
-    assert "1111" not in repr(one)
+    assert webhook_secret(one, b"pepper", key.fingerprint, None) != secret
+    with pytest.raises(VaultKeyError, match=signing_key(other).fingerprint):
+        webhook_secret(other, b"salt", key.fingerprint, None)
+    after = Settings(database_url=URL, secret_key="2" * 32, old_secret_keys="1" * 32)
+    assert webhook_secret(after, b"salt", key.fingerprint, None) == secret
+    assert "1111" not in repr(key) + repr(after)
 
 
 def test_the_key_is_made_once_however_many_need_it_and_is_private(tmp_path: Path) -> None:
@@ -49,7 +52,7 @@ def test_what_is_derived_from_a_key_stays_as_it_was_first_derived(tmp_path: Path
     """Receivers hold the secrets, and the database holds tokens that were encrypted earlier."""
     settings = Settings(database_url=URL, var_dir=tmp_path, secret_key="0123456789abcdef" * 2)
     key = signing_key(settings)
-    secret = key.secret(bytes(range(32)), key.fingerprint)
+    secret = key.secret(bytes(range(32)))
     assert secret == "whsec_rhrRJKOWM6b8gH1EG4q2QF4WcysCVTEjoDEiPYQO3QY="
     token = Fernet("2jW_qHQhuhpFCA9nkpazCAHfhs4ZRx6X2wtREqN2Y1A=").encrypt(b"hf_token")
     assert open_vault(settings).unlock(token) == "hf_token"

@@ -23,7 +23,8 @@ class HubSource:
         self._reference = reference
         self._type = "dataset" if reference.path else "model"
         self._endpoint = policy.hub_endpoint
-        self._token: str | bool = policy.hub_token or False  # False: no token that happens to lie on this machine
+        # False: no token that happens to lie on this machine
+        self._token: str | bool = (policy.uses_credentials(reference) and policy.hub_token) or False
         # The operator chose the hub, so its host may be private; where it redirects to is checked as everywhere.
         self._policy = with_private_host(policy, urlsplit(policy.hub_endpoint).hostname or "")
 
@@ -63,7 +64,8 @@ class HubSource:
                     f"'{shown}' is gated, and the token may not read it; ask its owner for access, or upload the files"
                 ) from None
             raise ReferenceDenied(
-                f"'{shown}' is gated; post the job with a hub token that may read it, or upload the files"
+                f"'{shown}' is gated; post the job with a hub token that may read it, have the operator grant "
+                f"hf://{self._reference.place.partition('/')[0]} to your team, or upload the files"
             ) from None
 
     @cached_property
@@ -78,7 +80,10 @@ class HubSource:
         except RevisionNotFoundError:
             raise ReferenceMissing(f"'{shown}' has no revision '{self._reference.revision}'; check it") from None
         except RepositoryNotFoundError:
-            raise ReferenceMissing(f"'{shown}' does not exist on the hub, or is private; check its name") from None
+            needed = "" if self._token else ", or post the job with a hub token that may read it"
+            raise ReferenceMissing(
+                f"'{shown}' does not exist on the hub, or is private; check its name{needed}"
+            ) from None
         except (HfHubHTTPError, httpx2.TransportError) as error:
             raise SourceUnavailable(f"the hub cannot be asked for '{shown}': {error}; try again later") from error
         if not info.sha:

@@ -1,8 +1,10 @@
 """The permissions and limits of fetching, independent of how they are configured."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from store.references import ParsedReference
 from store.settings import Settings
 
 _GIB = 1 << 30
@@ -50,7 +52,9 @@ class FetchPolicy:
     hub_endpoint: str = "https://huggingface.co"
     """The model hub, or a mirror of it."""
     hub_token: str | None = field(default=None, repr=False)
-    """Sent to the hub's own host only."""
+    """Sent to the hub's own host only, and only where the grants say so."""
+    grants: frozenset[str] = frozenset()
+    """Where credentials are used: ``s3://BUCKET``, ``hf://OWNER``; ``*`` for all. Elsewhere only what is public is read."""
     storage: tuple[str, str] | None = None
     """Bucket and prefix of the service's own files, which nobody reads by a reference: those of all teams are there."""
 
@@ -60,6 +64,11 @@ class FetchPolicy:
             return False
         prefix = self.storage[1]
         return not prefix or f"{path.strip('/')}/".startswith(f"{prefix}/")
+
+    def uses_credentials(self, reference: ParsedReference) -> bool:
+        """Whether credentials may be used for a reference to a store or the hub."""
+        owner = reference.place.partition("/")[0]
+        return not self.grants.isdisjoint({f"{reference.scheme}://{owner}", f"{reference.scheme}://*"})
 
     def allows_port(self, host: str, port: int) -> bool:
         """Whether connecting to this port of a host is allowed; hosts that the operator named may use every port."""
@@ -71,8 +80,8 @@ def with_private_host(policy: FetchPolicy, host: str) -> FetchPolicy:
     return replace(policy, private_hosts=policy.private_hosts | {host.lower()})
 
 
-def policy_of(settings: Settings) -> FetchPolicy:
-    """The policy that the settings describe."""
+def policy_of(settings: Settings, grants: Iterable[str] = ()) -> FetchPolicy:
+    """The policy that the settings describe, for a team with these grants."""
     return FetchPolicy(
         file_roots=settings.file_roots,
         private_hosts=frozenset(settings.fetch.private_hosts),
@@ -83,5 +92,6 @@ def policy_of(settings: Settings) -> FetchPolicy:
         data_bytes=settings.fetch.max_bytes,
         hub_endpoint=settings.hub_endpoint,
         hub_token=settings.hub_token.get_secret_value() if settings.hub_token else None,
+        grants=frozenset(grants),
         storage=settings.storage_bucket,
     )

@@ -1,4 +1,5 @@
-"""Objects of an S3-compatible store. Endpoint and credentials are those of the worker's environment (``AWS_...``)."""
+"""Objects of an S3-compatible store. The endpoint is that of the worker's environment (``AWS_...``), and so are credentials,
+which are only used for buckets that the operator has granted to the team; others are read if they are public."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -58,6 +59,7 @@ class S3Source:
     @cached_property
     def _files(self) -> Any:
         return s3fs.S3FileSystem(
+            anon=not self._policy.uses_credentials(self._reference),
             config_kwargs={"connect_timeout": self._policy.connect_seconds, "read_timeout": self._policy.read_seconds},
             skip_instance_cache=True,
         )
@@ -76,8 +78,9 @@ class S3Source:
         except FileNotFoundError:
             raise ReferenceMissing(f"nothing is found at '{shown}'; check bucket and key") from None
         except PermissionError:
-            raise ReferenceDenied(
-                f"the worker's credentials may not read '{shown}'; grant access, or upload it"
-            ) from None
+            why = f"it is not public; have the operator grant s3://{self._reference.place} to your team"
+            if self._policy.uses_credentials(self._reference):
+                why = "the worker's credentials may not read it; grant access"
+            raise ReferenceDenied(f"'{shown}' cannot be read: {why}, or upload it") from None
         except (BotoCoreError, OSError) as error:
             raise SourceUnavailable(f"'{shown}' cannot be read: {error}; check endpoint and credentials") from error

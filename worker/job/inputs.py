@@ -11,6 +11,7 @@ from store.session import session_scope
 from store.signing import open_vault
 from store.tables.files import Upload
 from store.tables.jobs import Job
+from store.tables.teams import Team
 from worker.base.context import WorkerContext
 from worker.fetching.cache import ContentCache
 from worker.fetching.errors import FetchError
@@ -74,11 +75,12 @@ def _blaming(part: str) -> Iterator[None]:
 
 def fetcher_of(context: WorkerContext, job: Job, check_stop: CheckStop) -> Fetcher:
     """Make the fetcher of a job; it calls ``check_stop`` on the way, which raises to stop it."""
-    policy = policy_of(context.settings)
     with session_scope(context.sessions) as session:
-        locked = hub_token_of(session, job.id)
-    if locked is not None:
-        policy = replace(policy, hub_token=open_vault(context.settings).unlock(locked))
+        locked, team = hub_token_of(session, job.id), session.get_one(Team, job.team_id)
+    policy = policy_of(context.settings, team.grants)
+    if locked is not None:  # the caller's own
+        token = open_vault(context.settings).unlock(locked)
+        policy = replace(policy, hub_token=token, grants=policy.grants | {"hf://*"})
 
     def find(upload_id: str) -> Upload | None:
         with session_scope(context.sessions) as session:

@@ -29,7 +29,7 @@ from worker.job.runner import discard
 from worker.main.outbox import Announcer
 from worker.main.supervisor import Supervisor, job_processes, kill_tree, stop_with_parent
 from worker.main.tasks import WAKE_TASK, sandboxes
-from worker.main.watches import DiskWatch, SuccessWatch
+from worker.main.watches import AuditChain, DiskWatch, SuccessWatch
 from worker.sandbox import launch
 from worker.sandbox.errors import GpuUnusableError, RestrictionsMissingError
 from worker.sandbox.probe import refused_restrictions
@@ -112,7 +112,7 @@ def _start(sender: Any, **_: Any) -> None:
         _LOG.warning("sandbox_restrictions_missing", restrictions=_refused, remedy="see docs/security.md")
     announcer.start()
     supervisor.start()
-    _beside.extend(kind(context.sessions, settings) for kind in (Deliverer, Courier, Janitor, DiskWatch))
+    _beside.extend(kind(context.sessions, settings) for kind in (Deliverer, Courier, Janitor, DiskWatch, AuditChain))
     _beside.append(SuccessWatch(context.sessions, context.name, [announcer, supervisor, *_beside]))
     for thread in _beside:
         thread.start()

@@ -1,4 +1,4 @@
-"""Threads of the main process that watch the machine: the disk that jobs fill, and whether the other threads do their work."""
+"""Threads of the main process that watch: the disk that jobs fill, whether the other threads do their work, the audit log."""
 
 import os
 import stat
@@ -11,6 +11,7 @@ import structlog
 from sqlalchemy.exc import NoResultFound, SQLAlchemyError
 
 from store.errors import LeaseLostError
+from store.repositories.audit import chain
 from store.repositories.leases import finish_failed
 from store.repositories.workers import note_successes
 from store.session import Sessions, session_scope
@@ -28,6 +29,9 @@ _DISK_SECONDS = 1.0
 _SIZES_SECONDS = 10.0
 """How often all directories are measured although the disk has room."""
 _TELL_SECONDS = 15.0
+_CHAIN_SECONDS = 5.0
+_CHAIN_MOST = 2000
+"""Entries chained in one transaction, which takes half a second: 400 a second in the long run."""
 _BLOCK = 512
 """Bytes of a block in ``st_blocks``."""
 
@@ -140,3 +144,18 @@ class SuccessWatch(Periodic):
         times = {one.name: one.succeeded_at for one in self._watched if one.succeeded_at is not None}
         with session_scope(self._sessions) as session:
             note_successes(session, self._worker, times)
+
+
+class AuditChain(Periodic):
+    """Chains the entries of the audit log, and logs the head, so that a copy of it is outside of the database."""
+
+    def __init__(self, sessions: Sessions, _: Settings) -> None:
+        super().__init__("audit_chain", _CHAIN_SECONDS)
+        self._sessions = sessions
+
+    def once(self) -> None:
+        """Chain what waits."""
+        with session_scope(self._sessions) as session:
+            head = chain(session, _CHAIN_MOST)
+        if head is not None:
+            _LOG.info("audit_chained", head=head)

@@ -9,11 +9,11 @@ import threading
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
-from store.errors import SigningKeyError
+from store.errors import VaultKeyError
 from store.repositories.deliveries import Attempt, claim_delivery, settle, valid_secrets
 from store.session import Sessions, session_scope
 from store.settings import Settings
-from store.signing import SigningKey, signing_key
+from store.signing import webhook_secret
 from store.tables.webhooks import Delivery
 from worker.base.periodic import Periodic
 from worker.fetching.policy import FetchPolicy
@@ -81,8 +81,8 @@ def _claim(sessions: Sessions, settings: Settings) -> Delivery | None:
 
 def _send(sessions: Sessions, settings: Settings, delivery: Delivery) -> None:
     try:
-        secrets = _secrets(sessions, signing_key(settings), delivery.team_id)
-    except (SigningKeyError, OSError) as error:
+        secrets = _secrets(sessions, settings, delivery.team_id)
+    except (VaultKeyError, OSError) as error:
         attempt = Attempt(None, f"not sent: {error}")
     else:
         message = WebhookMessage(delivery.id, delivery.url, delivery.body, secrets)
@@ -98,9 +98,10 @@ def _send(sessions: Sessions, settings: Settings, delivery: Delivery) -> None:
 _NO_SECRET = Attempt(None, "not sent: the team has no valid secret to sign it; POST /v1/webhook-secrets makes one")
 
 
-def _secrets(sessions: Sessions, key: SigningKey, team_id: str) -> tuple[str, ...]:
+def _secrets(sessions: Sessions, settings: Settings, team_id: str) -> tuple[str, ...]:
     with session_scope(sessions) as session:
-        return tuple(key.secret(row.salt, row.key_fingerprint) for row in valid_secrets(session, team_id))
+        rows = valid_secrets(session, team_id)
+    return tuple(webhook_secret(settings, row.salt, row.key_fingerprint, row.sealed) for row in rows)
 
 
 def _most(settings: Settings) -> int:

@@ -100,7 +100,8 @@ def get_file(
 ) -> Response:
     """Download a file."""
     found = artifacts.download(session, storage, visitor.caller.team_id, job_id, name)
-    return downloads.answer(found, method=request.method, headers=request.headers)
+    answer = downloads.answer(found, method=request.method, headers=request.headers)
+    return artifacts.counted(session, visitor.caller, f"{job_id}/{name}", answer)
 
 
 @router.get("/forms/{name}")
@@ -116,7 +117,8 @@ def get_form(job_id: str, name: str, visitor: VisitorDep, session: ReadingDep, s
     except StorageError as error:
         raise NoSuchObjectError(f"a file of {form.directory}/ is lost: {error}", code="content_missing") from None
     described = {"Content-Length": str(packed.size), "Content-Disposition": attachment(f"{job.id}-{name}.tar")}
-    return StreamingResponse(packed.content, media_type="application/x-tar", headers=described)
+    answer = StreamingResponse(packed.content, media_type="application/x-tar", headers=described)
+    return artifacts.counted(session, visitor.caller, f"{job_id}/{form.directory}/", answer)
 
 
 @router.get("/report")
@@ -129,7 +131,7 @@ def show_report(
     found = artifacts.download(session, storage, visitor.caller.team_id, job_id, name)
     answer = downloads.answer(found, method=request.method, headers=request.headers)
     answer.headers.update(REPORT_HEADERS)
-    return answer
+    return artifacts.counted(session, visitor.caller, f"{job_id}/{name}", answer)
 
 
 def _look(resources: Resources, pages: Pages, visitor: Visitor, job_id: str) -> PageState | None:

@@ -1,16 +1,20 @@
 """Sign in with a key, and sign out."""
 
+from datetime import timedelta
 from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
-from api.deps import ResourcesDep, SettingsDep
+from api.deps import ResourcesDep, SessionDep, SettingsDep
 from api.errors import NoValidKeyError
 from api.pages.context import PAGE_HEADERS, Pages
-from api.pages.deps import FormDep, PagesDep, SignInFormDep, address_of
+from api.pages.deps import FormDep, PagesDep, SignInFormDep, VisitorDep, address_of
 from api.pages.session import FORM_COOKIE, SESSION_COOKIE, SIGN_IN, forget, keep, new_nonce
 from api.services import access
+from store.repositories.audit import SIGNED_IN, SIGNED_OUT, note
+from store.repositories.keys import end_session
+from store.session import session_scope
 from store.settings import Settings
 
 router = APIRouter()
@@ -29,18 +33,23 @@ def sign_in(
     """Sign in with a key, and redirect to where the visitor wanted to go."""
     key, wanted = str(form.get("key", "")).strip(), str(form.get("next", "/"))
     try:
-        access.sign_in(resources, key, address_of(request))
+        caller = access.sign_in(resources, key, address_of(request))
     except NoValidKeyError as error:
         return _form(request, pages, settings, wanted, error=f"{error.detail[0].upper()}{error.detail[1:]}.")
+    session_id = new_nonce()
+    with session_scope(resources.sessions) as session:
+        note(session, caller, SIGNED_IN, session_id)
     answer = RedirectResponse(_own_path(wanted), 303, headers=PAGE_HEADERS)
-    keep(answer, request, SESSION_COOKIE, pages.seal.session(key), settings)
+    keep(answer, request, SESSION_COOKIE, pages.seal.session(session_id, key), settings)
     answer.delete_cookie(FORM_COOKIE, httponly=True, samesite="strict")
     return answer
 
 
 @router.post("/sign-out")
-def sign_out(_: FormDep) -> Response:
-    """Forget the key."""
+def sign_out(_: FormDep, visitor: VisitorDep, session: SessionDep, settings: SettingsDep) -> Response:
+    """End the session, whose cookie opens nothing from now on, and have the browser forget it."""
+    end_session(session, visitor.session_id, timedelta(hours=settings.page_session_hours))
+    note(session, visitor.caller, SIGNED_OUT, visitor.session_id)
     answer = RedirectResponse(SIGN_IN, 303, headers=PAGE_HEADERS)
     forget(answer)
     return answer

@@ -77,6 +77,19 @@ def test_limits_of_a_team_are_set_shown_and_taken_away(admin, crew, rivals, stag
     ]
 
 
+def test_credentials_are_granted_shown_and_taken_away(admin, api, crew):
+    def shown(*places: str) -> str:
+        done = admin("team", "grant", "crew", *places)
+        assert (done.exit_code, done.stdout) == (0, admin("team", "show", "crew").stdout)
+        return done.stdout.strip().rpartition("; ")[2]
+
+    assert shown("s3://models", "hf://acme") == "credentials for hf://acme s3://models"
+    assert shown("s3://*") == "credentials for s3://*"
+    assert shown("none") == "stored_bytes 0, no limit"
+    noted = [entry["object_id"] for entry in api.get("/v1/audit").json()["data"] if entry["action"] == "team.grant"]
+    assert noted == ["none", "s3://*", "s3://models", "hf://acme"]
+
+
 def test_what_cannot_be_done_is_one_line_and_status_2(admin, crew):
     refusals = [
         (("team", "create", "crew"), {}, "there is a team 'crew' already"),
@@ -85,6 +98,8 @@ def test_what_cannot_be_done_is_one_line_and_status_2(admin, crew):
         (("team", "limit", "nobody", "--running", "1"), {}, "there is no team 'nobody'"),
         (("team", "limit", "crew", "--running", "-1"), {}, "--running=-1 is not a limit; give a whole number"),
         (("team", "limit", "crew", "--seconds", "0"), {}, "--seconds=0 is not a limit; give a whole number from 1"),
+        (("team", "grant", "crew", "s3://models/a"), {}, "'s3://models/a' is no bucket"),
+        (("team", "grant", "crew", "none", "hf://a"), {}, "'none' is no bucket"),
         (("worker", "drain", "gone:1"), {}, "there is no worker 'gone:1'"),
         (("team", "limit", "crew", "--stored", "much"), {}, "--stored=much is not a limit; give bytes"),
         (("team", "create", "x"), {"database_url": "mysql://secret@host/db"}, "not a PostgreSQL address"),

@@ -9,6 +9,7 @@ from store.repositories.keys import authenticate, revoke_key
 from store.serve.__main__ import FIRST_TEAM, ServeFile, keep_or_make_key, read_serve_file, write_serve_file
 from store.session import Sessions, session_scope
 from store.settings import Settings
+from store.tables.teams import Team
 
 CONTENT = ServeFile("http://127.0.0.1:8000", "axk_1_2", "postgresql://x", "redis://y")
 
@@ -42,5 +43,6 @@ def test_a_key_is_kept_while_it_is_valid(settings: Settings, sessions: Sessions)
     assert second != first
     with session_scope(sessions) as session:
         again = authenticate(session, second)
-    assert again is not None
-    assert again.team_id == caller.team_id
+        assert again is not None
+        assert again.team_id == caller.team_id
+        assert session.get_one(Team, again.team_id).grants == ["s3://*", "hf://*"]

@@ -18,7 +18,7 @@ from sqlalchemy import func, select, update
 from store.embedded.postgres import start_postgres
 from store.embedded.server import running
 from store.repositories import claims, jobs, leases, retention, steering
-from store.repositories.audit import Operator, entries_before, note
+from store.repositories.audit import Operator, chain, check_chain, entries_before, note
 from store.repositories.events import events_after
 from store.repositories.files import add_upload, find_upload, hold_upload, list_artifacts
 from store.repositories.revision import DatabaseMark, database_mark
@@ -212,8 +212,12 @@ def test_entries_of_the_audit_log_go_by_their_own_age(
         note(session, Operator(team.id), "key.create", "old", "young")
         is_old = AuditEntry.object_id == "old"
         session.execute(update(AuditEntry).where(is_old).values(created_at=func.now() - timedelta(days=366)))
+    assert clean(sessions, keeping(settings, audit=365), storage) == Cleaned(), "what is not chained yet stays"
+    with session_scope(sessions) as session:
+        chain(session, 10)
     assert clean(sessions, keeping(settings, audit=365), storage) == Cleaned(audit=1)
     with session_scope(sessions) as session:
+        assert check_chain(session).broken is None
         assert [entry.object_id for entry in entries_before(session, team.id, limit=10).items] == ["young"]
     assert clean(sessions, keeping(settings, audit=365), storage) == Cleaned()
 

@@ -44,7 +44,7 @@ class Door:
 
 
 def gated(hub: Loopback, uri: str) -> Door:
-    policy = replace(LOOPBACK, hub_endpoint=hub.url)
+    policy = replace(LOOPBACK, hub_endpoint=hub.url, grants=frozenset({"hf://*"}))
     insider, *outsiders = [Caller(replace(policy, hub_token=token)) for token in (OWNER, "hf_strangers", None)]
     return Door(uri, insider, tuple(outsiders))
 

@@ -65,6 +65,9 @@ class Hub:
         return Answer(200, {"Content-Type": "application/json"}, json.dumps(body).encode())
 
 
+ALL = frozenset({"hf://*"})
+
+
 @pytest.fixture
 def hub() -> Iterator[Loopback]:
     with Loopback(Hub()) as server:
@@ -73,7 +76,7 @@ def hub() -> Iterator[Loopback]:
 
 @pytest.fixture
 def policy(hub: Loopback) -> FetchPolicy:
-    return replace(LOOPBACK, private_hosts=frozenset(), hub_endpoint=hub.url, hub_token="hf_canary")
+    return replace(LOOPBACK, private_hosts=frozenset(), hub_endpoint=hub.url, hub_token="hf_canary", grants=ALL)
 
 
 def test_a_model_is_fetched_at_one_commit(policy: FetchPolicy, make_fetcher: MakeFetcher, tmp_path: Path) -> None:
@@ -108,6 +111,24 @@ def test_the_token_is_sent_to_the_hub_and_nowhere_else(
             assert all(headers["authorization"] == "Bearer hf_canary" for *_, headers in redirecting.requests)
         assert cdn.count("/cdn/config.json") == 1
         assert all("authorization" not in headers for *_, headers in cdn.requests)
+
+
+@pytest.mark.parametrize(
+    ("grants", "is_sent"), [((), False), (("s3://*", "hf://or", "hf://name"), False), (("hf://acme", "hf://org"), True)]
+)
+@pytest.mark.parametrize("uri", ["hf://org/name", "hf://datasets/org/rows/data/dev.csv"])
+def test_the_token_is_sent_for_granted_owners_alone(
+    hub: Loopback,
+    policy: FetchPolicy,
+    make_fetcher: MakeFetcher,
+    tmp_path: Path,
+    uri: str,
+    grants: tuple[str, ...],
+    is_sent: bool,
+) -> None:
+    fetcher = make_fetcher(replace(policy, grants=frozenset(grants)))
+    (fetcher.data if "datasets" in uri else fetcher.checkpoint)(uri, tmp_path / "fetched")
+    assert {"authorization" in headers for *_, headers in hub.requests} == {is_sent}
 
 
 def test_without_a_token_none_is_sent(

@@ -86,7 +86,43 @@ def server(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> Iterator[Loopback
 
 @pytest.fixture
 def policy(server: Loopback) -> FetchPolicy:
-    return LOOPBACK
+    return replace(LOOPBACK, grants=frozenset({"s3://bucket", "s3://closed"}))
+
+
+def signed(server: Loopback) -> set[bool]:
+    """Whether requests came with credentials."""
+    return {"authorization" in headers for _, _, headers in server.requests}
+
+
+@pytest.mark.parametrize(
+    ("grants", "uses"),
+    [
+        ((), False),
+        (("hf://*", "hf://bucket", "s3://buck", "s3://bucket2", "s3://dev"), False),
+        (("s3://bucket",), True),
+        (("s3://other", "s3://*"), True),
+    ],
+)
+def test_credentials_are_used_for_granted_buckets_alone(
+    server: Loopback,
+    policy: FetchPolicy,
+    make_fetcher: MakeFetcher,
+    tmp_path: Path,
+    grants: tuple[str, ...],
+    uses: bool,
+) -> None:
+    fetcher = make_fetcher(replace(policy, grants=frozenset(grants)))
+    fetcher.data("s3://bucket/dev.csv", tmp_path / "validation")
+    fetcher.checkpoint("s3://bucket/models/a", tmp_path / "model")
+    assert signed(server) == {uses}
+
+
+def test_a_bucket_that_is_neither_public_nor_granted_is_denied_with_the_way_out(
+    server: Loopback, policy: FetchPolicy, make_fetcher: MakeFetcher, tmp_path: Path
+) -> None:
+    with pytest.raises(ReferenceDenied, match="not public; have the operator grant s3://closed to your team"):
+        make_fetcher(replace(policy, grants=frozenset())).data("s3://closed/dev.csv", tmp_path / "validation")
+    assert signed(server) == {False}
 
 
 @pytest.mark.parametrize("uri", ["s3://bucket/models/a", "s3://bucket/models/a/"])

@@ -10,18 +10,21 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from axformer.wire.devices import Device
+from store.repositories.audit import Operator, check_chain, note
 from store.repositories.workers import find_worker, note_worker
 from store.session import Sessions, make_engine, make_sessions, session_scope
 from store.settings import Settings
 from store.states import JobState
 from store.tables.jobs import Job
+from store.tables.teams import Team
 from tests.worker.conftest import Post, Watch
 from tests.worker.sandbox.rogue import Rogue, Voice
 from worker.base.context import WorkerContext, claim_job
 from worker.base.periodic import Periodic
 from worker.base.trees import remove_tree
 from worker.job.runner import run_job
-from worker.main.watches import DiskWatch, SuccessWatch, Taken, taken_by
+from worker.main import watches
+from worker.main.watches import AuditChain, DiskWatch, SuccessWatch, Taken, taken_by
 from worker.sandbox.messages import TrialMade
 from worker.sandbox.sandboxes import Sandboxes
 
@@ -154,3 +157,16 @@ def test_when_a_thread_last_did_its_work_is_written(sessions: Sessions) -> None:
     janitor.works = False
     janitor.try_once()
     assert written() == first
+
+
+def test_a_worker_chains_all_entries_of_the_audit_log_that_wait(
+    settings: Settings, sessions: Sessions, team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watches, "_CHAIN_MOST", 2)
+    with session_scope(sessions) as session:
+        note(session, Operator(team.id), "job.cancel", *"abcde")
+    for waiting in (3, 1, 0, 0):
+        AuditChain(sessions, settings).once()
+        with session_scope(sessions) as session:
+            found = check_chain(session)
+        assert (found.head.partition(":")[0], found.waiting, found.broken) == (f"{5 - waiting}", waiting, None)
