@@ -126,6 +126,15 @@ def batched(encoded: Encoded, tokenizer: Any, *, batch_tokens: int, device: str)
     )
 
 
+def batches_of(samples: Samples, rows: Sequence[int], tokenizer: Any) -> list[Batch]:
+    """Some of the model rows in batches as large as those of all."""
+    encoded, lengths = samples.encoded, samples.lengths.cpu()
+    most = 1 if encoded.padding.alone else max(len(batch.rows) * batch.tokens for batch in samples.batches)
+    groups = _groups(lengths[list(rows)], most, encoded.padding.apart or 0)
+    device = str(samples.lengths.device)
+    return [assemble(encoded, [rows[place] for place in group], tokenizer, device) for group in groups]
+
+
 def assemble(encoded: Encoded, places: Sequence[int], tokenizer: Any, device: str) -> Batch:
     """Make a batch of some model rows."""
     chosen = {name: [values[row] for row in places] for name, values in encoded.features.items()}

@@ -21,7 +21,7 @@ from axformer.repair.least_squares import damping
 RIDGE = 1e-2
 """Lambda as a multiple of the mean of C's diagonal, as in COMPRESS."""
 STEP = 0.03
-"""Share of the units that leave between two factorisations; COMPRESS uses 2 to 4 %."""
+"""Share of the units that leave between two updates of the fit; COMPRESS uses 2 to 4 %."""
 
 
 @dataclass(frozen=True)
@@ -60,19 +60,21 @@ def leaving_order(
         len(covariance), dtype=torch.float64, device=covariance.device
     )
     matrix = weight.double() if metric is None else torch.linalg.cholesky(metric).T @ weight.double()
-    target = matrix @ second
     left, order, scores = list(range(units)), [], []
     together = max(1, round(step * units))
+    fitted, inverse = matrix, torch.cholesky_inverse(torch.linalg.cholesky(second))
     while left:
-        columns = columns_of(left, width, second.device)
-        inverse = torch.cholesky_inverse(torch.linalg.cholesky(second[columns][:, columns]))
-        fitted = target[:, columns] @ inverse
         costs = _scores(fitted, inverse, len(left), width)
         cheapest = costs.argsort(stable=True)[: min(together, len(left))].tolist()
         order += [left[index] for index in cheapest]
         scores += [float(costs[index]) for index in cheapest]
-        leaving = set(cheapest)
-        left = [unit for index, unit in enumerate(left) if index not in leaving]
+        staying = sorted(set(range(len(left))) - set(cheapest))
+        gone, kept = (columns_of(some, width, second.device) for some in (cheapest, staying))
+        # Both follow from those before (Hassibi and Stork, 1993), at a fraction of what a new factorisation takes.
+        share = torch.linalg.solve(inverse[gone][:, gone], inverse[gone][:, kept])
+        fitted = fitted[:, kept] - fitted[:, gone] @ share
+        inverse = inverse[kept][:, kept] - inverse[kept][:, gone] @ share
+        left = [left[index] for index in staying]
     return Leaving(order, scores)
 
 

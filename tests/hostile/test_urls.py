@@ -261,7 +261,7 @@ def test_an_answer_that_is_no_small_file_is_refused(
 
 @pytest.mark.parametrize(
     ("body", "refusal"),
-    [(gzip.compress(b"x" * (8 << 20)), ReferenceTooLarge), (b"x" * 900, ReferenceInvalid)],
+    [(gzip.compress(b"x" * (8 << 20), mtime=0), ReferenceTooLarge), (b"x" * 900, ReferenceInvalid)],
     ids=["a bomb", "no gzip"],
 )
 def test_a_packed_answer_is_counted_unpacked(tmp_path: Path, body: bytes, refusal: type[FetchError]) -> None:

@@ -253,7 +253,7 @@ def test_a_key_that_may_only_read_sees_no_form(visitor, sessions, crew):
         ("a.jsonl", b'{"body": "a long text", "y": 1}\n{"body": "b", "y": 1}\n', {"text": "body", "label": "y"}),
         ("a.jsonl", b'{"tokens": ["a"], "ner_tags": [0]}\n', {"tokens": "tokens", "tags": "ner_tags"}),
         ("a.json", b'{"data": [{"text": "x", "label": 1}]}', {"text": "text", "label": "label"}),
-        ("a.csv.gz", gzip.compress(b"text;label\nx;0\n"), {"text": "text", "label": "label"}),
+        ("a.csv.gz", gzip.compress(b"text;label\nx;0\n", mtime=0), {"text": "text", "label": "label"}),
     ],
 )
 def test_columns_are_guessed_by_name_and_else_by_content(name, head, guess):

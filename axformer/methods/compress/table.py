@@ -14,7 +14,7 @@ import torch
 from scipy.interpolate import PchipInterpolator
 from torch import nn
 
-from axformer.data.batches import Batch, Samples
+from axformer.data.batches import Samples, batches_of
 from axformer.errors import PlanError
 from axformer.evaluation.budget import cache_budget
 from axformer.evaluation.cut_layers import CutLayers
@@ -125,15 +125,10 @@ def measure_levels(ground: Ground) -> tuple[BlockLevels, ...]:
     return tuple(levels)
 
 
-def first_rows(samples: Samples, count: int) -> list[Batch]:
-    """Batches with about ``count`` model rows of all lengths, taken at regular intervals."""
+def rows_of_all_lengths(samples: Samples, count: int) -> list[int]:
+    """About ``count`` model rows, taken from the batches at regular intervals."""
     every = max(1, len(samples.sample_of_row) // count)
-    return [_some_rows(batch, every) for batch in samples.batches if len(batch.rows[::every])]
-
-
-def _some_rows(batch: Batch, every: int) -> Batch:
-    inputs = {name: values[::every] for name, values in batch.inputs.items()}
-    return Batch(batch.rows[::every], inputs, batch.labels[::every])
+    return [row for batch in samples.batches for row in batch.rows[::every].tolist()]
 
 
 class _Measure:
@@ -141,7 +136,7 @@ class _Measure:
 
     def __init__(self, checkpoint: Checkpoint, samples: Samples, rows_wanted: int, budget: int | None) -> None:
         self._checkpoint = checkpoint
-        batches = first_rows(samples, rows_wanted)
+        batches = batches_of(samples, rows_of_all_lengths(samples, rows_wanted), checkpoint.tokenizer)
         self._full = Plan.full(checkpoint.dimensions)
         rows = torch.cat([batch.rows.cpu() for batch in batches])
         index_of = {int(row): index for index, row in enumerate(rows)}
