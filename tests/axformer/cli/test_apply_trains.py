@@ -38,10 +38,11 @@ def documented() -> list[list[str]]:
 
 
 def test_the_documented_commands_make_a_super_ticket(home: Path) -> None:
-    prune, apply, certify = documented()
+    prune, apply, *answers, certify = documented()
     assert invoke(*prune, "--accept-poor-model", "--forms", "compact").exit_code == 0
     applied = invoke(*apply, "--finetune", "epochs=1")
     assert applied.exit_code == 0, applied.stderr
+    assert [invoke(*one).exit_code for one in answers] == [0, 0]
     assert invoke(*certify).exit_code in (0, 1), "a tiny ticket may lose more, but it is measured"
     ranked, ticket = read_plan_file(home / "ranked"), read_plan_file(home / "ticket")
     assert (ticket.plan, ticket.trained) == (ranked.plan, True)
@@ -68,7 +69,7 @@ def test_the_documented_commands_make_a_super_ticket(home: Path) -> None:
     ],
 )
 def test_what_cannot_be_trained_is_refused(home: Path, more: tuple[str, ...], message: str) -> None:
-    prune, _, _ = documented()
+    prune, *_ = documented()
     invoke(*prune, "--accept-poor-model", "--forms", "compact")
     refused = invoke(
         "apply", "ranked", "bert-base", "--other-weights", "--data", "validation.jsonl", "--output", "ticket", *more
