@@ -178,7 +178,10 @@ class Matrix:
             text=True,
             check=False,
         )
-        *contents, _, _, _, _ = checked.stdout.splitlines()
+        *lines, _, _, _, _ = checked.stdout.splitlines()
+        contents = [
+            line for line in lines if not line.startswith(("audit_chain: whole", "audit_waiting: ", "audit_head: "))
+        ]
         with psycopg.connect(self.service.postgres.url) as connection:
             (rows,) = connection.execute(_LEFT_ROWS).fetchone() or (None,)
         owned = {process for worker in self.workers for process in tree(worker.process)}

@@ -22,8 +22,12 @@ PYTHON
 
 if [ -n "$CERTIFY" ]; then
     printf '\n## Certified on other rows\n\n' >> "$GITHUB_STEP_SUMMARY"
-    axformer certify "$CHECKPOINT" "$OUTPUT" --data "$CERTIFY" # which adds its verdict to the summary
+    answers=$(mktemp -d)
+    axformer answers "$CHECKPOINT" --data "$CERTIFY" --output "$answers/old.jsonl" \
+        && axformer answers "$OUTPUT" --data "$CERTIFY" --output "$answers/new.jsonl" \
+        && axformer certify --answers "$answers/old.jsonl" "$answers/new.jsonl" # which adds its verdict to the summary
     certified=$?
+    rm -r "$answers"
     [ "$code" -ne 0 ] || code=$certified
 fi
 exit "$code"

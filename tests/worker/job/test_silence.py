@@ -150,7 +150,7 @@ def test_a_tokenizer_that_backtracks_is_ended(
     pattern = {"Regex": "x{0,2000}x{0,2000}(?!x)x"}
     content["pre_tokenizer"] = {"type": "Split", "pattern": pattern, "behavior": "Isolated", "invert": False}
     file.write_text(json.dumps(content))
-    rows = [{"text": "x" * 500, "label": index % 2} for index in range(4)]
+    rows = [{"text": "x" * 2000, "label": index % 2} for index in range(4)]
     write_rows(tmp_path / "slow.jsonl", rows)
     job_id = post(checkpoint={"uri": f"file://{checkpoint}"}, validation={"uri": f"file://{tmp_path / 'slow.jsonl'}"})
     strange = replace(context, settings=context.settings.model_copy(update={"silent_opening_seconds": 1.0}))
