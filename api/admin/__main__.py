@@ -152,7 +152,9 @@ def store() -> Iterator[Session]:
     try:
         engine = make_engine(Settings.from_environment())
     except ValidationError as error:
-        raise refused("; ".join(f"{item['loc'][0]}: {reason_of(item)}" for item in error.errors())) from None
+        raise refused(
+            "; ".join(": ".join([*map(str, item["loc"][:1]), reason_of(item)]) for item in error.errors())
+        ) from None
     try:
         with session_scope(make_sessions(engine)) as session:
             yield session

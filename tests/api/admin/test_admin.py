@@ -23,6 +23,14 @@ def admin(settings):
     return run
 
 
+def test_settings_that_do_not_hold_are_one_line_also_where_a_rule_names_no_field(admin, monkeypatch):
+    monkeypatch.setenv("AXFORMER_SECRET_KEYS", "a")
+    refused = admin("team", "show")
+    assert refused.exit_code != 0
+    assert "name its keys in AXFORMER_OLD_SECRET_KEYS" in refused.stderr
+    assert len(refused.stderr.splitlines()) == 1
+
+
 def test_a_team_is_made_gets_keys_and_loses_one(admin, client):
     made = admin("team", "create", "reviewers")
     assert (made.exit_code, made.stderr) == (0, "")
