@@ -69,7 +69,17 @@ def test_the_settings_on_the_page_about_operating_are_there() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_settings_on_a_page_are_settings(page: Path) -> None:
     named = {name.removeprefix("AXFORMER_") for name in SETTING.findall(page.read_text(encoding="utf-8"))}
-    assert page.name == "CHANGELOG.md" or named <= settings() | OF_CLIENTS
+    of_tests = {name for name in named if name.startswith("TEST_")}
+    assert page.name == "CHANGELOG.md" or named - of_tests <= settings() | OF_CLIENTS
+    assert of_tests <= switches_of_tests()
+
+
+def switches_of_tests() -> set[str]:
+    """The names under which the tests themselves are asked for more: of containers, of faults, of a device."""
+    code = "".join(
+        path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__)
+    )
+    return {name.removeprefix("AXFORMER_") for name in SETTING.findall(code) if name.startswith("AXFORMER_TEST_")}
 
 
 def settings() -> set[str]:
