@@ -5,7 +5,6 @@ faster as it goes on.
 """
 
 from collections.abc import Callable
-from copy import deepcopy
 from typing import Any
 
 import torch
@@ -13,7 +12,7 @@ from torch import nn
 
 from axformer.architectures.base import Architecture
 from axformer.evaluation.changes import Units
-from axformer.model.surgery import operate_on_layer
+from axformer.model.surgery import operate_on_layer, twin
 from axformer.plan.plan import LayerPlan, Plan
 
 Convert = Callable[[int, nn.Module, LayerPlan], None]
@@ -49,6 +48,10 @@ class CutLayers:
         self._cut[index] = [*kept[-1:], (plan, layer)]
         return layer
 
+    def forget(self, index: int) -> None:
+        """Let go of the cached forms of a layer."""
+        self._cut.pop(index, None)
+
     def alone(self, units: Units) -> nn.Module:
         """A layer whose block has only these heads or neurons, and no bias."""
         layer = self._carve(units.block.layer, units.plan)
@@ -60,8 +63,6 @@ class CutLayers:
     def _carve(self, index: int, plan: LayerPlan) -> nn.Module:
         if plan.dropped:
             return nn.Identity()
-        whole = self._architecture.layers(self._model)[index]
-        shared = {id(parameter): parameter for parameter in whole.parameters()}
-        layer = deepcopy(whole, shared | {id(self._model.config): self._model.config})
+        layer = twin(self._architecture.layers(self._model)[index])
         operate_on_layer(self._architecture, layer, plan, self._dimensions)
         return layer

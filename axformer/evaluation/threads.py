@@ -9,7 +9,6 @@ not depend on the speed of any thread.
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -21,6 +20,7 @@ from axformer.architectures.base import Architecture
 from axformer.data.batches import Samples
 from axformer.evaluation.base import Evaluator, Fitting, Part, by_sample
 from axformer.evaluation.prefix import PrefixEvaluator
+from axformer.model.surgery import twin
 from axformer.plan.plan import Plan
 from axformer.pulse import beat
 from axformer.tasks.base import Losses
@@ -56,7 +56,7 @@ class ThreadedEvaluator(Evaluator):
         count = min(threads, len(samples.batches))
         shares = [replace(samples, batches=samples.batches[first::count]) for first in range(count)]
         self._evaluators = [
-            PrefixEvaluator(_view(model), architecture, task, share, plan, budget=budget // count, fitting=fitting)
+            PrefixEvaluator(twin(model), architecture, task, share, plan, budget=budget // count, fitting=fitting)
             for share in shares
         ]
         self.samples = samples
@@ -101,9 +101,3 @@ def threads_for(device: torch.device, cores: int) -> int:
 
 def _next(parts: Iterator[Part]) -> Part | None:
     return next(parts, None)
-
-
-def _view(model: Any) -> Any:
-    """A copy of the model with separate modules and shared weights."""
-    shared: dict[int, Any] = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
-    return deepcopy(model, shared | {id(model.config): model.config})

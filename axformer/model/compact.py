@@ -19,7 +19,7 @@ from axformer.architectures.heads import Head
 from axformer.architectures.registry import ARCHITECTURES, architecture_of
 from axformer.errors import PlanError
 from axformer.model.one_position import read_one_position
-from axformer.model.surgery import operate
+from axformer.model.surgery import operate, twin
 from axformer.plan.plan import Plan
 from axformer.tasks.registry import task_of
 
@@ -107,10 +107,10 @@ def compact(model: Any, architecture: Architecture, plan: Plan) -> Any:
     """
     plan.check_fits(architecture.dimensions(model.config))
     register(architecture.model_type)
-    twin = deepcopy(model)
-    operate(twin, architecture, plan)
+    cut = _sharing(model)
+    operate(cut, architecture, plan)
     layers = plan.of_remaining().model_dump(mode="json")["layers"]
-    knowledge = twin.config.to_dict() | {"axformer_layers": layers}
+    knowledge = cut.config.to_dict() | {"axformer_layers": layers}
     for name in NOT_OF_THE_FAMILY:
         knowledge.pop(name, None)
     config = compact_config_class(architecture.model_type)(**knowledge)
@@ -120,7 +120,7 @@ def compact(model: Any, architecture: Architecture, plan: Plan) -> Any:
         model.__class__ if head is None else head.model_class
     )  # not a subclass of a user's, which nothing could load
     small: Any = compact_model_class(architecture.model_type, family)(config).to(model.device).eval()
-    small.load_state_dict(twin.state_dict())
+    small.load_state_dict(cut.state_dict())
     if model.can_generate():
         small.generation_config = deepcopy(model.generation_config)
     return small
@@ -137,10 +137,19 @@ def untouched(model: Any, architecture: Architecture) -> Any | None:
         return None
     if architecture.read_position(model.config, torch.zeros(1, 1, dtype=torch.long)) is None:
         return None
-    twin = deepcopy(model, {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())})
-    twin.config._attn_implementation = stock_attention(model)
-    read_one_position(twin, architecture, Plan.full(architecture.dimensions(model.config)))
-    return twin
+    whole = _sharing(model)
+    whole.config._attn_implementation = stock_attention(model)
+    read_one_position(whole, architecture, Plan.full(architecture.dimensions(model.config)))
+    return whole
+
+
+def _sharing(model: Any) -> Any:
+    """A copy of a model that shares its weights, which surgery replaces and does not change, and has a config of its own."""
+    copy, config = twin(model), deepcopy(model.config)
+    for part in copy.modules():
+        if vars(part).get("config") is model.config:
+            part.config = config
+    return copy
 
 
 def stock_attention(model: Any) -> str:

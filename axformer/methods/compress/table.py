@@ -7,7 +7,6 @@ label is used. A run stores what was measured in its first budget's trial, where
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 import torch
@@ -156,15 +155,18 @@ class _Measure:
             budget=cache_budget(budget, str(model.device)),
             techniques=Techniques(shares=False, untouched=False),
         )
+        self._layers = CutLayers(model, checkpoint.architecture, self._convert)
+        self._fit: tuple[Block, BlockFit] | None = None
 
     def __call__(self, plan: Plan, block: Block, fit: BlockFit | None) -> float:
         """Mean divergence over the rows."""
-        layers = CutLayers(self._checkpoint.model, self._checkpoint.architecture, partial(self._convert, block, fit))
-        parts = list(self._evaluator.rows_in(plan, layers, block.number))
+        self._fit = None if fit is None else (block, fit)
+        parts = list(self._evaluator.rows_in(plan, self._layers, block.number))
+        self._layers.forget(block.layer)
         return float(torch.cat([part.losses for part in parts]).double().mean())
 
-    def _convert(self, block: Block, fit: BlockFit | None, index: int, layer: nn.Module, plan: LayerPlan) -> None:
+    def _convert(self, index: int, layer: nn.Module, plan: LayerPlan) -> None:
         architecture = self._checkpoint.architecture
-        if fit is not None and index == block.layer:
-            put(architecture, layer, block, fit)
+        if self._fit is not None and index == self._fit[0].layer:
+            put(architecture, layer, *self._fit)
         multiply_fast(layer, plan, architecture=architecture)
