@@ -1,6 +1,7 @@
 """Jobs side by side."""
 
 import re
+from html import unescape
 
 import pytest
 
@@ -62,7 +63,8 @@ def test_what_one_chooses_by_comes_first_with_differences_and_the_best_marked(me
         pruned = figures | {"test": {"f1": 0.5, "loss": 0.3, "accuracy": accuracy}, "latency_ms": latency}
         stage.succeed(job_id, {}, base=base, pruned=pruned)
         found.append(job_id)
-    page = member.get("/compare?" + "&".join(f"job={one}" for one in found)).text
+    query = "&".join(f"job={one}" for one in found)
+    page = member.get(f"/compare?{query}").text
     text = " ".join(re.sub("<[^>]+>", " ", page).split())
     rows = [
         "held-out accuracy before 0.9100 0.9100",
@@ -72,6 +74,10 @@ def test_what_one_chooses_by_comes_first_with_differences_and_the_best_marked(me
         "trials 1 1",
     ]
     assert [text.index(row) for row in rows] == sorted(text.index(row) for row in rows)
+    (link,) = re.findall('href="([^"]+)">compare all with B<', page)
+    assert "held-out accuracy after 0.8800 0.9000 best +0.0200" in re.sub(
+        "(<[^>]+>|\\s)+", " ", member.get(unescape(link)).text
+    )
 
 
 def test_the_forms_of_all_results_are_on_one_picture(member, stage):
