@@ -34,7 +34,7 @@ class LazyGroup(TyperGroup):
 
     listed: ClassVar[Mapping[str, Command]]
     gone: ClassVar[Mapping[str, str]]
-    """Commands of earlier versions, and what to do instead."""
+    """Commands of earlier versions, also ``command --option``, and what to do instead."""
     of_a_checkpoint: ClassVar[tuple[str, str]]
     """The commands that take the place of none where a checkpoint's directory comes first: alone, and with rows behind it."""
 
@@ -55,8 +55,9 @@ class LazyGroup(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """Split arguments into the command and what follows its name."""
-        if args and args[0] in self.gone:
-            ctx.fail(f"There is no command '{args[0]}' any more; {self.gone[args[0]]}")
+        for asked in args[:1] + [f"{args[0]} {one.partition('=')[0]}" for one in args[1:]]:
+            if asked in self.gone:
+                ctx.fail(f"There is no command '{asked}' any more; {self.gone[asked]}")
         if args and args[0] not in self.listed and Path(args[0], _CONFIG).is_file():
             has_rows = len(args) > 1 and not args[1].startswith("-")
             args = [self.of_a_checkpoint[has_rows], *args]

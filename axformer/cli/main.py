@@ -127,6 +127,8 @@ class _Listed(LazyGroup):
         ),
         "disagree": "axformer answers writes the answers of a model; of two, axformer certify --answers OLD NEW --needed FILE "
         "writes the rows that need a label",
+        "certify --data": "axformer answers writes the answers of each model; of two, axformer certify --answers OLD NEW "
+        "tests the second",
         "plot": "plan.svg and path.svg lie in each result, and the chart of its losses in report.html",
         "families": "docs/families.md has the families and their tasks; a checkpoint of another is refused with a list of them",
         "features": "axformer analyze --report features says how few layers and dimensions a linear classifier needs",

@@ -86,13 +86,17 @@ def test_a_command_that_is_not_there_is_named_beside_one_that_is_like_it(capsys:
         ("disagree", "axformer answers writes the answers"),
         ("plot", "plan.svg and path.svg lie in"),
         ("families", "docs/families.md has the families"),
+        (
+            "certify --data",
+            "axformer answers writes the answers of each model; of two, axformer certify --answers OLD NEW",
+        ),
     ],
 )
 def test_a_command_that_is_gone_says_what_to_do_instead(
     name: str, instead: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
-        app([name, "grid.toml"])
+        app([*name.split(), "grid.toml"])
     assert ended.value.code == 2
     words = " ".join(capsys.readouterr().err.replace("│", " ").split())
     assert f"There is no command '{name}' any more; {instead}" in words
