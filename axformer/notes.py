@@ -16,7 +16,7 @@ from axformer.repair.refit import can_refit
 from axformer.repair.training import Training
 from axformer.scores.planning import USUAL_POINTS, free_of_labels_told
 from axformer.scores.task_tests import too_few_rows
-from axformer.wire.report import ENOUGH_TOKENS
+from axformer.wire.data_summary import ENOUGH_TOKENS
 
 CALIBRATION = "calibration"
 """The name of separate calibration data."""

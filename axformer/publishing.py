@@ -37,7 +37,8 @@ from axformer.scores.labelling import Labels, needed_lines
 from axformer.scores.measured import Measured
 from axformer.scores.planning import USUAL_POINTS
 from axformer.wire.answer_sheet import NEEDED, SHEET, AnswerSheet
-from axformer.wire.report import HeadTraining, Refitted, Report
+from axformer.wire.data_summary import Refitted
+from axformer.wire.report import HeadTraining, Report
 from axformer.wire.run import Run
 from axformer.wire.steps import Counter, OnStep, StepName, ignore
 

@@ -1,6 +1,7 @@
 """Template filters that format figures for people. Unknown values become a dash."""
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,8 +10,8 @@ from markupsafe import Markup
 UNKNOWN = "–"
 _COLUMNS_OPTION = re.compile(r"--columns (\S+)")
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
-_UNITS = (("B", 10**9), ("M", 10**6), ("k", 10**3))
-_SIZES = (("GB", 10**9), ("MB", 10**6), ("kB", 10**3))
+_UNITS = {"B": 10**9, "M": 10**6, "k": 10**3}
+_SIZES = {"GB": 10**9, "MB": 10**6, "kB": 10**3}
 
 
 def count(value: float | None) -> str:
@@ -20,22 +21,19 @@ def count(value: float | None) -> str:
 
 def short_count(value: float | None) -> str:
     """A number to three digits: 22.7 M."""
-    if value is None:
-        return UNKNOWN
-    for unit, least in _UNITS:
-        if abs(value) >= least:
-            return f"{value / least:.3g} {unit}"
-    return f"{value:.0f}"
+    return _to_three_digits(value, _UNITS, "")
 
 
 def size(value: float | None) -> str:
     """Bytes to three digits."""
+    return _to_three_digits(value, _SIZES, " B")
+
+
+def _to_three_digits(value: float | None, units: Mapping[str, int], alone: str) -> str:
     if value is None:
         return UNKNOWN
-    for unit, least in _SIZES:
-        if value >= least:
-            return f"{value / least:.3g} {unit}"
-    return f"{value:.0f} B"
+    unit = next((unit for unit, least in units.items() if abs(value) >= least), None)
+    return f"{value:.0f}{alone}" if unit is None else f"{value / units[unit]:.3g} {unit}"
 
 
 def duration(seconds: float | None) -> str:

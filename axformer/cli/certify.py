@@ -39,10 +39,8 @@ def answers(
         with console.status("Asking the model"):
             found = answers_to(model, source, computing)
         _write(output, found)
-    if as_json:
-        print(json.dumps({"rows": len(found)}))  # noqa: T201 - this is what was asked for
-        return
-    console.print(f"{len(found):,} answers; of two models: axformer certify --answers OLD NEW", soft_wrap=True)
+    told = f"{len(found):,} answers; of two models: axformer certify --answers OLD NEW"
+    _say(console, told, {"rows": len(found)}, as_json=as_json)
 
 
 def certify(
@@ -101,12 +99,8 @@ def certify(
             case _:
                 raise ConfigError("give the directory of a result, or --answers OLD NEW")
         if summary is not None:
-            with summary.open("a", encoding="utf-8") as file:
-                file.write("".join(f"- {line}\n" for line in told.sentence.splitlines()))
-    if as_json:
-        print(json.dumps(told.fields))  # noqa: T201 - this is what was asked for
-    else:
-        console.print(told.sentence, soft_wrap=True)
+            told.add_to(summary)
+    _say(console, told.sentence, told.fields, as_json=as_json)
     if not told.is_certified:
         raise typer.Exit(EXIT_NOT_CERTIFIED)
 
@@ -117,6 +111,18 @@ class _Told(NamedTuple):
     sentence: str
     is_certified: bool
     fields: dict[str, Any]
+
+    def add_to(self, summary: Path) -> None:
+        """Add the verdict to a Markdown file."""
+        with summary.open("a", encoding="utf-8") as file:
+            file.write("".join(f"- {line}\n" for line in self.sentence.splitlines()))
+
+
+def _say(console: Terminal, sentence: str, fields: Mapping[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(fields))  # noqa: T201 - this is what was asked for
+    else:
+        console.print(sentence, soft_wrap=True)
 
 
 def _of_answers(

@@ -17,6 +17,7 @@ from axformer.cli.failing import EXIT_MISSED, EXIT_NOT_MET
 from axformer.errors import ConfigError
 from axformer.forms.kinds import COMPACT, KINDS, WEIGHTS
 from axformer.reporting.deploy_table import PATH_TITLE, deployables, deployed_path
+from axformer.reporting.table import Table as TextTable
 from axformer.scores.path_costs import told_beyond
 from axformer.scores.planning import POINT
 from axformer.wire.jobs import JobRead
@@ -26,10 +27,6 @@ _WIDE = 120
 """Columns of a terminal that shows the whole table."""
 _ONLY_WIDE = ("answers changed", "one input, ms", "inputs a second", "MB")
 """What a narrower one leaves out."""
-
-
-def _longest_word(name: str) -> int:
-    return max(map(len, name.split()), default=0)
 
 
 def show_target(console: Console, report: Mapping[str, Any]) -> None:
@@ -180,29 +177,32 @@ def show_deployables(console: Console, report: Mapping[str, Any]) -> None:
     found = deployables(report)
     if found is None:
         return
-    text, best = found.table(), found.best
-    table = Table(title="What you can deploy", title_justify="left", box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
-    shown = [place for place, name in enumerate(text.head) if console.width >= _WIDE or name not in _ONLY_WIDE]
-    for name in (text.head[place] for place in shown):
-        whole = name in ("", "change", "times as fast")
-        table.add_column(name, justify="right" if name else "left", no_wrap=whole, min_width=_longest_word(name))
-    for row, cells in zip(found.rows, text.rows, strict=True):
-        table.add_row(*(cells[place] for place in shown), style="bold" if row is best else None)
-    console.print(table)
+    best = None if found.best is None else found.rows.index(found.best)
+    _show_table(console, "What you can deploy", found.table(), ("", "change", "times as fast"), best)
     console.print(found.sentence, soft_wrap=True)
 
 
 def show_path(console: Console, report: Mapping[str, Any]) -> None:
     """Print what each model of the path is worth in the form in which it would be deployed; nothing where that is unknown."""
     text = deployed_path(report)
-    if text is None:
-        return
-    table = Table(title=PATH_TITLE, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    if text is not None:
+        _show_table(console, PATH_TITLE, text, text.head)
+
+
+def _show_table(console: Console, title: str, text: TextTable, whole: Sequence[str], best: int | None = None) -> None:
+    """Print a table, as much as there is room for.
+
+    Args:
+        whole: the columns that are not broken into lines.
+        best: the row to be seen first.
+    """
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     shown = [place for place, name in enumerate(text.head) if console.width >= _WIDE or name not in _ONLY_WIDE]
     for name in (text.head[place] for place in shown):
-        table.add_column(name, justify="right" if name else "left", no_wrap=True, min_width=_longest_word(name))
-    for cells in text.rows:
-        table.add_row(*(cells[place] for place in shown))
+        least = max(map(len, name.split()), default=0)
+        table.add_column(name, justify="right" if name else "left", no_wrap=name in whole, min_width=least)
+    for row, cells in enumerate(text.rows):
+        table.add_row(*(cells[place] for place in shown), style="bold" if row == best else None)
     console.print(table)
 
 

@@ -17,10 +17,9 @@ from axformer.data.columns import OWN_ANSWERS
 from axformer.methods.progress import Progress, meter_of
 from axformer.plan.elements import Dimensions, label_of
 from axformer.plan.trial import Phase, Trial, Verdict
-from axformer.reporting.card_tables import share, sizes_of, without_removal
-from axformer.reporting.deployable import UNLABELLED
+from axformer.reporting.card_tables import SETS, share, sizes_of, without_removal
 from axformer.surroundings import Surroundings
-from axformer.wire.report import ENOUGH_TOKENS, Refitted
+from axformer.wire.data_summary import ENOUGH_TOKENS, Refitted
 from axformer.wire.steps import Step, StepName
 
 RECENT = 6
@@ -196,13 +195,7 @@ def before_and_after(report: Mapping[str, Any]) -> Table:
     for name in ("", "before", "after", "change"):
         table.add_column(name, justify="left" if not name else "right")
     is_own = ((report.get("data") or {}).get("validation") or {}).get("labels_as") == OWN_ANSWERS
-    sets = {
-        "validation": "validation",
-        "confirming": "confirming",
-        UNLABELLED: "answers as before,",
-        "test": "held-out",
-    }
-    for data, name in sets.items():
+    for data, name in SETS.items():
         if is_own and data == "validation":
             continue  # the unlabelled rows say the same, and better
         for key, before in (base.get(data) or {}).items():

@@ -16,7 +16,7 @@ from axformer.devices import batch_tokens_of
 from axformer.errors import CheckpointError, ConfigError, DataError, first_line
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.panics import LibraryPanicError, panics_as_errors
-from axformer.wire.report import ENOUGH_TOKENS
+from axformer.wire.data_summary import ENOUGH_TOKENS
 
 TOKENS_PER_NEURON = 2 * ENOUGH_TOKENS
 """Calibration tokens for each neuron of a block, of which each is an unknown of a fit."""

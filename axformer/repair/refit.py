@@ -26,7 +26,7 @@ from axformer.plan.elements import Dimensions
 from axformer.plan.plan import LayerPlan, Plan
 from axformer.repair.blockwise import Blockwise
 from axformer.repair.least_squares import Fit, Sums, refit
-from axformer.wire.report import Refitted
+from axformer.wire.data_summary import Refitted
 
 CHECKED_EVERY = 5
 """One in this many sequences serves to choose the ridge. The final fit uses all sequences."""

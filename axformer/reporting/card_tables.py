@@ -11,7 +11,7 @@ from axformer.wire.report import Interval, Report, Scores
 
 MOST_NAMED = 60
 """Most removed elements that a card lists; beyond that it shows what is left of each layer."""
-_SETS = {"validation": "validation", "confirming": "confirming", "unlabelled": "answers as before,", "test": "held-out"}
+SETS = {"validation": "validation", "confirming": "confirming", "unlabelled": "answers as before,", "test": "held-out"}
 """The data sets of a report and the names that tables use for them."""
 SIZES = (
     ("parameters", "parameters", 1, ",.0f"),
@@ -85,7 +85,7 @@ def _scores(report: Report) -> list[list[str]]:
     is_own = (
         validation is not None and validation.labels_as == OWN_ANSWERS
     )  # the unlabelled rows say the same, and better
-    sets = [data for data in _SETS if getattr(base, data) is not None and not (is_own and data == "validation")]
+    sets = [data for data in SETS if getattr(base, data) is not None and not (is_own and data == "validation")]
     return [row for data in sets for row in _rows(data, _figures(base, data), _figures(pruned, data), report)]
 
 
@@ -104,7 +104,7 @@ def _rows(data: str, before: dict[str, str], after: dict[str, str], report: Repo
     assert comparison is not None, "both models were measured on this data"
     return [
         [
-            f"{_SETS[data]} {key.replace('_', ' ')}",
+            f"{SETS[data]} {key.replace('_', ' ')}",
             before[key],
             after[key],
             f"{change.value:+.4f} {_bracketed(change.interval, '+.4f')}",

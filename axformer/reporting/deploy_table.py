@@ -13,8 +13,8 @@ from axformer.reporting.standing import UNJUDGED, judgement_of
 from axformer.reporting.table import Table, number
 from axformer.scores.paired_tests import ALPHA
 from axformer.wire.metrics import LOWER_IS_BETTER, first_metric
-from axformer.wire.report import JudgedRows, PathPoint
-from axformer.wire.verdicts import Judgement
+from axformer.wire.report import PathPoint
+from axformer.wire.verdicts import JudgedRows, Judgement
 
 DATA = {"test": "held-out", "confirming": "confirming", "validation": "validation", UNLABELLED: "unlabelled"}
 """The names of data sets for people, the least biased first."""

@@ -8,8 +8,8 @@ from axformer.forms.kinds import KINDS, seen_from
 from axformer.reporting.standing import UNJUDGED
 from axformer.reporting.table import UNKNOWN, Table, number
 from axformer.wire.metrics import LOWER_IS_BETTER
-from axformer.wire.report import Deployment, JudgedRows
-from axformer.wire.verdicts import Judgement, Standing
+from axformer.wire.report import Deployment
+from axformer.wire.verdicts import JudgedRows, Judgement, Standing
 
 BEFORE = "base"
 """The name of the untouched model among the forms of a report."""

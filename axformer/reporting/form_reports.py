@@ -22,7 +22,8 @@ from axformer.tasks.base import Task
 from axformer.tasks.guess import Guess
 from axformer.wire import bounds
 from axformer.wire.data_summary import DataSummary
-from axformer.wire.report import FormReport, JudgedRows, SpeedCell
+from axformer.wire.report import FormReport, SpeedCell
+from axformer.wire.verdicts import JudgedRows
 
 
 @dataclass(frozen=True)
@@ -112,27 +113,18 @@ def measure_forms(
     made = [form for form in written.forms if isinstance(form, Form)]
     before = [form for form in written.before if isinstance(form, Form)]
     in_memory, agreements = _compared(checkpoint, model, made, validation.samples)
-    limits = limits_of(checkpoint.head, model.config, checkpoint.architecture.max_tokens(model.config))
-    twin = untouched(checkpoint.model, checkpoint.architecture)
-    models = [checkpoint.model, *(form.model for form in (*before, *made)), *([] if twin is None else [twin])]
-    with stock_attention_in(checkpoint.model):
-        loads = own_workloads(validation.samples.encoded, checkpoint.tokenizer, limits, REPORTED)
-        base_cells, *cells = measure_speed(models, loads, effort)
+    one_position, base_cells, *cells = _in_turns(checkpoint, model, (*before, *made), validation.samples, effort)
     first = MeasuredForm(Form(BASE.name, checkpoint.model, checkpoint.bytes, None), base_cells, task, sets, dict(base))
-    alone = {
-        name: data if data is None or name == "validation" else one_by_one(data, checkpoint)
-        for name, data in sets.items()
-    }
-    sets_of = {ONNX_INT8: alone}
+    others = {name: data for name, data in sets.items() if data is not None and name != "validation"}
+    alone = {name: one_by_one(data, checkpoint) for name, data in others.items()}
+    sets_of = {ONNX_INT8: alone | {"validation": validation}}
     measured: dict[str, MeasuredForm] = {}
     for form, speed in zip(made, cells[len(before) :], strict=False):
         agreement = agreements[form.name]
         known = {"validation": agreement.measured} | (dict(compact) if form.name == COMPACT else {})
         measured[form.name] = MeasuredForm(form, speed, task, sets_of.get(form.name, sets), known, agreement.difference)
-    in_its_place = Form(COMPACT, model, 0, None)  # where the compact form failed its check
-    compact_one = measured.get(COMPACT) or MeasuredForm(
-        in_its_place, [], task, sets, {"validation": in_memory, **compact}
-    )
+    in_its_place = MeasuredForm(Form(COMPACT, model, 0, None), [], task, sets, {"validation": in_memory, **compact})
+    compact_one = measured.get(COMPACT, in_its_place)  # where the compact form failed its check
     own = [
         MeasuredForm(form, speed, task, sets_of.get(form.name, sets), {})
         for form, speed in zip(before, cells, strict=False)
@@ -147,8 +139,22 @@ def measure_forms(
             else form_report(measured[form.name], first, compact_one, by)
             for form in written.forms
         ],
-        None if twin is None else cells[-1][0],
+        one_position[0] if one_position else None,
     )
+
+
+def _in_turns(
+    checkpoint: Checkpoint, model: Any, forms: Sequence[Form], samples: Samples, effort: Effort
+) -> list[list[SpeedCell]]:
+    """The speed of the untouched model in the class of the compact one (empty if that computes the same), as it is, and of
+    forms."""
+    limits = limits_of(checkpoint.head, model.config, checkpoint.architecture.max_tokens(model.config))
+    twin = untouched(checkpoint.model, checkpoint.architecture)
+    models = [checkpoint.model, *(form.model for form in forms), *([] if twin is None else [twin])]
+    with stock_attention_in(checkpoint.model):
+        loads = own_workloads(samples.encoded, checkpoint.tokenizer, limits, REPORTED)
+        cells = measure_speed(models, loads, effort)
+    return [[], *cells] if twin is None else [cells[-1], *cells[:-1]]
 
 
 def one_by_one(data: DataSet, checkpoint: Checkpoint) -> DataSet:

@@ -35,8 +35,8 @@ from axformer.scores.task_tests import is_share_right, paired_test
 from axformer.tasks.base import Task
 from axformer.wire.data_summary import DataSummary
 from axformer.wire.metrics import first_metric
-from axformer.wire.report import Comparison, JudgedRows, Measures, PathPoint, Report, Work
-from axformer.wire.verdicts import Certificate, TargetOutcome
+from axformer.wire.report import Comparison, Measures, PathPoint, Report, Work
+from axformer.wire.verdicts import Certificate, JudgedRows, TargetOutcome
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ from typing import Any
 from axformer.scores.paired_tests import ALPHA, FEWEST_ROWS, exact_p_value
 from axformer.scores.planning import POINT, fewest_rows, rows_needed
 from axformer.wire.metrics import LOWER_IS_BETTER
-from axformer.wire.report import JudgedRows
-from axformer.wire.verdicts import Judgement, Standing
+from axformer.wire.verdicts import JudgedRows, Judgement, Standing
 
 _ROUNDING = 1e-9
 """Rounding error of a difference of two metrics."""

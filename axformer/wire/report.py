@@ -7,9 +7,9 @@ from pydantic import Field
 from axformer.wire import bounds
 from axformer.wire.base import Schema
 from axformer.wire.bounds import Anything, ElementId, Figures, Text, Word, at_most
-from axformer.wire.data_summary import DataSummary
+from axformer.wire.data_summary import DataSummary, Refitted
 from axformer.wire.finetuning import LossPoint
-from axformer.wire.verdicts import Certificate, Finding, Judgement, TargetOutcome
+from axformer.wire.verdicts import Certificate, Finding, JudgedRows, Judgement, TargetOutcome
 
 Interval = tuple[float, float]
 Intervals = Annotated[dict[Word, Interval], Field(max_length=bounds.FIGURES)]
@@ -182,24 +182,6 @@ class FormReport(Schema):
     """One input and 32 at a time, of the validation data's own lengths; of a bench more batches and lengths."""
 
 
-class JudgedRows(Schema):
-    """What a form is judged by before it is advised."""
-
-    data: Literal["test", "confirming", "validation", "unlabelled"] | None
-    """The rows: held-out data, else those that confirmed, else, with a method that looks at no label, the validation data, else
-    the unlabelled rows that confirmed, on which every changed answer counts as lost; null if there are none whose labels did
-    not decide."""
-    rows: int
-    """How many different inputs there are."""
-    is_share: bool = False
-    """Whether the first metric is the share of right answers, so that the exact test applies."""
-    points: float
-    """How many points (hundredths) of the first metric a form may cost: those of the certificate, or `at_most`. Percent of a
-    metric that is no share."""
-    guess: float | None = None
-    """The share that the most frequent answer gets right; null where the first metric is not that share."""
-
-
 class Deployment(Schema):
     """Which form to deploy."""
 
@@ -325,32 +307,6 @@ class HeadTraining(Schema):
     epochs: int
     kept_epoch: int
     curve: tuple[LossPoint, ...] = Field(default=(), max_length=bounds.POINTS)
-
-
-ENOUGH_TOKENS = 10
-"""Calibration tokens for each unknown of a fit; fewer are told. With 3.7 MPNet-base lost a point more on held-out rows than on
-those that it was calibrated with."""
-
-
-class Refitted(Schema):
-    """The weights that were fitted in closed form to what the untouched model computes, without labels."""
-
-    blocks: int
-    """Blocks whose output projection was fitted."""
-    bias_only: int
-    """Blocks of which only the bias was fitted, because more would not have held on other tokens."""
-    tokens: int
-    """Calibration tokens."""
-    tokens_per_unknown: float | None
-    """Calibration tokens for each weight of an output, in the block that has the fewest, also where only its bias was fitted;
-    null where no block has columns left."""
-    data: DataSummary | None = None
-    """The rows of `calibrate`, whose labels were not looked at; null where those that decide calibrated."""
-
-    @property
-    def has_few_tokens(self) -> bool:
-        """Whether more rows would help."""
-        return self.tokens_per_unknown is not None and self.tokens_per_unknown < ENOUGH_TOKENS
 
 
 class Report(Schema):

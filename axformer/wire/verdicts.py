@@ -114,3 +114,21 @@ class Certificate(Schema):
     """Whether the model was trained afterwards; the certificate is about the model before."""
     sentence: Text
     """The certificate in one sentence."""
+
+
+class JudgedRows(Schema):
+    """What a form is judged by before it is advised."""
+
+    data: Literal["test", "confirming", "validation", "unlabelled"] | None
+    """The rows: held-out data, else those that confirmed, else, with a method that looks at no label, the validation data, else
+    the unlabelled rows that confirmed, on which every changed answer counts as lost; null if there are none whose labels did
+    not decide."""
+    rows: int
+    """How many different inputs there are."""
+    is_share: bool = False
+    """Whether the first metric is the share of right answers, so that the exact test applies."""
+    points: float
+    """How many points (hundredths) of the first metric a form may cost: those of the certificate, or `at_most`. Percent of a
+    metric that is no share."""
+    guess: float | None = None
+    """The share that the most frequent answer gets right; null where the first metric is not that share."""
