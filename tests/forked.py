@@ -20,7 +20,11 @@ LIBRARIES = (
     "transformers.generation.utils",
     "transformers.models.auto.modeling_auto",
     "transformers.models.auto.tokenization_auto",
-    "transformers.models.bert.modeling_bert",
+    *(
+        f"transformers.models.{family}.modeling_{family}"
+        for family in "albert bert camembert deberta_v2 distilbert electra gpt2 llama modernbert mpnet qwen3 roberta "
+        "xlm_roberta xlnet".split()
+    ),
     "scipy.ndimage",
     "scipy.optimize",
     "scipy.stats",

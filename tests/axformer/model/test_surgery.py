@@ -9,14 +9,16 @@ from hypothesis import strategies as st
 from transformers import AutoModelForSequenceClassification
 
 import axformer.auto  # noqa: F401 - registers the compact models
-from axformer.architectures.registry import architecture_of
+from axformer.architectures.registry import ARCHITECTURES, architecture_of
 from axformer.errors import PlanError
 from axformer.model.compact import compact
 from axformer.model.masking import masked
 from axformer.model.parameters import ParameterCount
+from axformer.model.surgery import twin
 from axformer.plan.elements import Dimensions
 from axformer.plan.plan import Plan
 from tests.plans import plans
+from tests.tiny_families import tiny_family_model
 from tests.tiny_models import tiny_config, tiny_model
 
 MODEL = tiny_model()
@@ -111,3 +113,23 @@ def test_a_compact_model_trains() -> None:
     small = compact(tiny_model(tiny_config()), ARCHITECTURE, Plan(layers=layers)).train()
     small(**some_inputs(3), labels=torch.tensor([0, 1, 0, 1, 0])).loss.backward()
     assert all(part.grad is not None for name, part in small.named_parameters() if "token_type" not in name)
+
+
+@pytest.mark.parametrize("family", sorted(ARCHITECTURES))
+def test_a_twin_has_the_same_weights_and_parts_of_its_own(family: str) -> None:
+    model = tiny_family_model(family)
+    own, before = twin(model), [sorted(vars(part)) for part in model.modules()]
+    assert [name for name, _ in own.named_modules()] == [name for name, _ in model.named_modules()]
+    assert all(one is other for one, other in zip(own.parameters(), model.parameters(), strict=True))
+    assert not {*own.modules()} & {*model.modules()}
+    for part in list(own.modules()):
+        part.register_buffer("added", torch.zeros(1), persistent=False)
+        part.register_forward_hook(print)
+        part.part = torch.nn.Identity()
+        part.setting = 1
+    assert [sorted(vars(part)) for part in model.modules()] == before
+    assert not any(part._forward_hooks for part in model.modules())
+    assert not [
+        name for name, _ in [*model.named_buffers(), *model.named_modules()] if name.endswith(("added", "part"))
+    ]
+    assert not any("added" in part._non_persistent_buffers_set for part in model.modules())
