@@ -20,11 +20,6 @@ LIBRARIES = (
     "transformers.generation.utils",
     "transformers.models.auto.modeling_auto",
     "transformers.models.auto.tokenization_auto",
-    *(
-        f"transformers.models.{family}.modeling_{family}"
-        for family in "albert bert camembert deberta_v2 distilbert electra gpt2 llama modernbert mpnet qwen3 roberta "
-        "xlm_roberta xlnet".split()
-    ),
     "scipy.ndimage",
     "scipy.optimize",
     "scipy.stats",
@@ -49,7 +44,12 @@ SERVICE = (
 @cache
 def start() -> Template:
     """The process that forks, started by the first call; it imports while this one goes on."""
-    template = Template.start([*LIBRARIES, *SERVICE])
+    from axformer.architectures.registry import ARCHITECTURES  # where something is forked, this process has PyTorch too
+
+    names = [family.replace("-", "_") for family in ARCHITECTURES]
+    template = Template.start(
+        [*LIBRARIES, *(f"transformers.models.{name}.modeling_{name}" for name in names), *SERVICE]
+    )
     atexit.register(template.end)
     return template
 
