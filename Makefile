@@ -10,8 +10,6 @@ INSTALLED := $(VENV)/.installed
 # PyTorch's threads sleep while they wait for each other. Spinning, as they would, two programs on the same two cores
 # slowed each other down five times as much.
 export OMP_WAIT_POLICY ?= PASSIVE
-# Tests start hundreds of processes; without its bytecode each would compile the whole package again.
-unexport PYTHONDONTWRITEBYTECODE
 # What lies beside the project: public data sets, and the naive reference that verdicts are compared with.
 SHARED ?= ../shared
 # What `make bench` measures (`python -m benchmarks list` names the grids), and after how many minutes it begins no further cell.

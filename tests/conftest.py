@@ -5,6 +5,7 @@ test every connection is ended and every row deleted, which takes a millisecond 
 """
 
 import gc
+import os
 import shutil
 import sys
 import tempfile
@@ -41,6 +42,10 @@ if TYPE_CHECKING:
 laws.register_profile("fixed", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 laws.register_profile("wandering", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 laws.load_profile("fixed")
+
+# Tests start hundreds of processes; without bytecode each would compile the whole package again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 gc.disable()  # until all tests are collected: imports leave no garbage, and looking for it takes a tenth of their time
 

@@ -1,6 +1,9 @@
 """Apply a plan to a model permanently: take out dropped layers, cut the rows and columns of removed heads and neurons, and drop
 removed blocks."""
 
+from copy import deepcopy
+from functools import partial
+from types import MethodType
 from typing import Any
 
 from torch import nn
@@ -83,17 +86,24 @@ def drop_layers(model: Any, architecture: Architecture, plan: Plan) -> None:
     architecture.shorten(model, plan)
 
 
-def twin(module: nn.Module, made: dict[nn.Module, nn.Module] | None = None) -> nn.Module:
-    """A module with parts of its own and the same parameters and settings, in a seventh of the time of a deep copy.
+def twin(module: nn.Module) -> nn.Module:
+    """A module with parts of its own and the same parameters, buffers and config, in a seventh of the time of a deep copy.
 
-    Args:
-        module: the module, which is not changed by changes of the parts or settings of its twin.
-        made: the twins of other modules that it may have parts in common with.
+    Changes of its parts and settings leave the module as it is. Where a part holds a function of another, as of accelerate's
+    hooks, it is copied deeply, so that its functions are those of its own parts.
     """
-    made = {} if made is None else made
+    settings = [setting for part in module.modules() for setting in vars(part).items()]
+    if any(isinstance(value, MethodType | partial) for _, value in settings):
+        configs = (value for name, value in settings if name == "config")
+        return deepcopy(module, {id(one): one for one in (*module.parameters(), *module.buffers(), *configs)})
+    return _twin(module, {})
+
+
+def _twin(module: nn.Module, made: dict[nn.Module, nn.Module]) -> nn.Module:
     if module not in made:
         made[module] = own = module.__new__(type(module))
-        for name, value in vars(module).items():
+        state: dict[str, Any] = module.__getstate__()  # type: ignore[no-untyped-call] # without what calls the module, compiled
+        for name, value in state.items():
             vars(own)[name] = value.copy() if isinstance(value, dict | set) else value
-        own._modules.update((name, twin(part, made)) for name, part in module._modules.items() if part is not None)
+        own._modules.update((name, _twin(part, made)) for name, part in module._modules.items() if part is not None)
     return made[module]

@@ -1,6 +1,8 @@
 """The law of the two forms: a masked model and the physically smaller one compute the same."""
 
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -133,3 +135,20 @@ def test_a_twin_has_the_same_weights_and_parts_of_its_own(family: str) -> None:
         name for name, _ in [*model.named_buffers(), *model.named_modules()] if name.endswith(("added", "part"))
     ]
     assert not any("added" in part._non_persistent_buffers_set for part in model.modules())
+
+
+def test_a_twin_calls_its_own_parts_also_where_they_hold_functions_of_each_other() -> None:
+    class Hooked(torch.nn.Linear):
+        def __init__(self) -> None:
+            super().__init__(2, 2)
+            self.forward = partial(type(self).scaled, self)
+            self.scale = 1.0
+
+        def scaled(self, inputs: torch.Tensor) -> torch.Tensor:
+            return self.scale * inputs @ self.weight
+
+    whole, inputs = torch.nn.Sequential(Hooked()), torch.ones(1, 2)
+    own: Any = twin(whole)
+    own[0].scale = 3.0
+    torch.testing.assert_close(own(inputs), 3.0 * whole(inputs))
+    assert own[0].weight is whole[0].weight
