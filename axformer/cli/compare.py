@@ -1,7 +1,7 @@
 """``axformer compare``: two to six jobs or local results side by side, by name or by label."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -20,7 +20,7 @@ from axformer.cli.words import NOTHING, progress, shown_id, state
 from axformer.client import Job
 from axformer.errors import InputError
 from axformer.plan.result_files import read_result
-from axformer.reporting.card_tables import SIZES
+from axformer.reporting.card_tables import sizes_of
 from axformer.reporting.deploy_table import deployables
 from axformer.reporting.side_by_side import side_by_side
 
@@ -140,11 +140,12 @@ def _table(compared: Sequence[_Compared], width: int) -> Table:
     for name, values in _differing(compared):
         table.add_row(name, *values)
     table.add_row("trials", *(one.trials for one in compared))
-    table.add_row("the run took", *(_of(one, lambda report: duration(report["seconds"])) for one in compared))
-    table.add_row("elements removed", *(_of(one, lambda report: str(report["removed_count"])) for one in compared))
-    table.add_section()
-    for words, cell in _figures(compared):
-        table.add_row(words, *(_of(one, cell) for one in compared))
+    results = [{} if one.report is None else _of_run(one.report) for one in compared]
+    figures = [{} if one.report is None else _figures(one.report) for one in compared]
+    for columns in (results, figures):
+        for name in dict.fromkeys(name for column in columns for name in column):
+            table.add_row(name, *(column.get(name, NOTHING) for column in columns))
+        table.add_section()
     return table
 
 
@@ -167,42 +168,16 @@ def _epochs(count: int | None) -> str:
     return "yes" if count is None else f"{count} epoch{'s' * (count != 1)}"  # earlier reports do not say
 
 
-Cell = Callable[[Mapping[str, Any]], str]
+def _of_run(report: Mapping[str, Any]) -> dict[str, str]:
+    return {"the run took": duration(report["seconds"]), "elements removed": str(report["removed_count"])}
 
 
-def _figures(compared: Sequence[_Compared]) -> Iterator[tuple[str, Cell]]:
-    """Each figure that any report has, as ``before → after``."""
-    reports = [one.report for one in compared if one.report is not None]
+def _figures(report: Mapping[str, Any]) -> dict[str, str]:
+    """Each figure of a report by its name for people, as ``before → after``."""
+    rows = []
     for data, words in (("validation", "validation"), ("test", "held-out")):
-        names = {name: None for report in reports for name in report["base"].get(data) or {}}
-        for name in names:
-            yield f"{words} {name.replace('_', ' ')}", _cell((data, name), 1.0, ".4f")
-    for words, name, scale, form in SIZES:
-        if any(report["base"].get(name) is not None for report in reports):
-            yield words, _cell((name,), scale, form)
-    if any(report["one_position_ms"] is not None for report in reports):
-        yield (
-            "latency by pruning alone, ms",
-            lambda report: f"{report['one_position_ms']:.2f} → {report['pruned']['latency_ms']:.2f}",
-        )
-
-
-def _cell(path: tuple[str, ...], scale: float, form: str) -> Cell:
-    def cell(report: Mapping[str, Any]) -> str:
-        sides = []
-        for side in (report["base"], report["pruned"]):
-            value: Any = side
-            for name in path:
-                value = value[name]
-            sides.append(format(value / scale, form))
-        return " → ".join(sides)
-
-    return cell
-
-
-def _of(one: _Compared, cell: Cell) -> str:
-    """A cell of a report; a dash without it."""
-    try:
-        return NOTHING if one.report is None else cell(one.report)
-    except (KeyError, TypeError):
-        return NOTHING
+        before, after = (report[side].get(data) or {} for side in ("base", "pruned"))
+        both = ((f"{words} {name.replace('_', ' ')}", before[name], after[name]) for name in before if name in after)
+        rows += [(name, f"{first:.4f}", f"{last:.4f}") for name, first, last in both]
+    rows += [(name, before, after) for name, before, after, _ in sizes_of(report)]
+    return {name: f"{before} → {after}" for name, before, after in rows}
