@@ -80,7 +80,9 @@ def main() -> None:
         "stat": tried(lambda: Path(other).stat().st_size),
         "access": tried(lambda: os.access(other, os.F_OK)),
         "readlink": tried(lambda: Path(outside, "link").readlink()),
-        "machine": tried(lambda: [path for path in ("/etc/shadow", "/root/.ssh", "/var") if Path(path).exists()]),
+        "machine": tried(
+            lambda: [path for path in ("/etc/shadow", "/etc/hostname", "/etc/fstab") if Path(path).exists()]
+        ),
         "climb": tried(lambda: Path(f"/proc/self/root{other}").stat().st_size),
         "own": tried(lambda: Path("own").write_text("x")),
         "run": tried(lambda: subprocess.run(["uname"], check=True, capture_output=True, timeout=30).returncode),
