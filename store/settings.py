@@ -88,8 +88,9 @@ class Settings(BaseSettings):
     sign of life for every thousand texts."""
     silent_seconds: float = Field(default=3600.0, gt=0)
     """The same afterwards: the longest single step is a form of the largest model, which gives no sign meanwhile."""
-    job_seconds: float | None = Field(default=None, gt=0)
-    """How long a job may hold workers in all, before it fails; a team may have a lower limit. None sets no limit."""
+    job_seconds: float = Field(default=7 * 86_400.0, gt=0)
+    """How long a job may hold workers in all, before it fails; a team may have a lower limit. Nothing else ends a process that
+    goes on saying that it lives."""
     obey_seconds: float = Field(default=6.0, gt=0)
     """How long a worker's process may take to stop when its job is cancelled, or to give it back when the worker must end,
     before the supervisor kills it. A worker that must end has 10 s in all."""

@@ -111,11 +111,11 @@ def map_of(session: Session, job: Job, width: int = PLACE) -> Markup | None:
     if not known:
         return None
     dimensions = Dimensions(**known)
-    tried, is_whole = element_points(session, job.id, most_neurons=MOST_NEURONS)
-    points = _standing(tried, _kept(job))
-    layers = last_plan(session, job.id, upto=_kept(job))
+    layers = last_plan(session, job.id, upto=_kept(job)) if holds_plans(job) else None
     if layers is not None:
         return markup(picture(Plan.model_validate({"layers": layers}), dimensions, None, width))
+    tried, is_whole = element_points(session, job.id, most_neurons=MOST_NEURONS)
+    points = _standing(tried, _kept(job))
     plan = Plan.full(dimensions)
     for point in points:
         if point.element is not None and point.verdict == Verdict.ACCEPT:

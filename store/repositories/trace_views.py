@@ -1,11 +1,13 @@
 """Views of a job's trace: sorted and filtered, thinned for a chart, summarized for a map."""
 
+import random
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Integer, Text, and_, func, or_, select, true
+from sqlalchemy import ColumnElement, Integer, Text, func, literal, or_, select, true
+from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Session
 
 from axformer.plan.elements import ElementKind
@@ -83,15 +85,17 @@ def thinned_points(session: Session, job_id: str, *, most: int) -> list[TracePoi
     times as many of them, drawn by their numbers, with the first and the last."""
     shown = TrialRow.job_id == job_id
     # Trials are numbered without gaps, and the last number is found without counting.
-    last = session.scalars(select(func.max(TrialRow.seq)).where(shown)).one()
-    step = max(1, -(-(last or 0) // most))
-    is_turn: ColumnElement[bool] = TrialRow.verdict.in_(_TURNS)
-    if step > _MANY:
-        is_turn = and_(is_turn, or_(func.abs(func.hashint8(TrialRow.seq)) % (step // _MANY) == 0, TrialRow.seq == 0))
-    kept = () if step == 1 else (or_(TrialRow.seq % step == 0, TrialRow.seq == last, is_turn),)
+    last = session.scalars(select(func.max(TrialRow.seq)).where(shown)).one() or 0
+    step = max(1, -(-last // most))
+    kept = [shown]
+    if step > 1:
+        kept.append(or_(TrialRow.seq % step == 0, TrialRow.seq == last, TrialRow.verdict.in_(_TURNS)))
+    if step > _MANY:  # those alone are read
+        part, draw = step // _MANY, random.Random(0)  # noqa: S311 - so that a chart changes little as it grows
+        drawn = {first + draw.randrange(part) for first in range(0, last, part)}
+        kept.append(TrialRow.seq == func.any(literal([*drawn, *range(0, last, step), last], ARRAY(Integer))))
     columns = (getattr(TrialRow, name) for name in TracePoint._fields)
-    query = select(*columns).where(shown, *kept)
-    return [TracePoint(*row) for row in session.execute(query.order_by(TrialRow.seq))]
+    return [TracePoint(*row) for row in session.execute(select(*columns).where(*kept).order_by(TrialRow.seq))]
 
 
 def standing_trials(session: Session, job_id: str) -> list[Trial]:
@@ -119,12 +123,16 @@ def gone_neurons(session: Session, job_id: str, *, upto: int | None) -> dict[int
     """The neurons that accepted trials removed, up to one of them: ascending half-open ranges by layer."""
     accepted = [TrialRow.job_id == job_id, TrialRow.verdict == Verdict.ACCEPT.value]
     accepted += [TrialRow.element.contains(_NEURONS), *([] if upto is None else [TrialRow.seq <= upto])]
-    layer = func.split_part(TrialRow.element, ".", 2).cast(Integer)
-    part = func.string_to_table(func.split_part(TrialRow.element, ".", 5), ",").table_valued("part").render_derived()
+    layer, parts = (func.split_part(TrialRow.element, ".", place) for place in (2, 5))
+    joined = select(layer.cast(Integer).label("layer"), func.string_agg(parts, ",").label("parts"))
+    layers = (
+        joined.where(*accepted).group_by("layer").subquery()
+    )  # split once a layer, which costs less than once a trial
+    part = func.string_to_table(layers.c.parts, ",").table_valued("part").render_derived()
     first, last = (func.split_part(part.c.part, ":", number) for number in (1, 2))
     stop = func.coalesce(func.nullif(last, "").cast(Integer), first.cast(Integer) + 1)
     ranges = func.range_agg(func.int4range(first.cast(Integer), stop)).cast(Text)  # the driver reads ranges slowly
-    query = select(layer, ranges).join_from(TrialRow, part, true()).where(*accepted).group_by(layer)
+    query = select(layers.c.layer, ranges).join_from(layers, part, true()).group_by(layers.c.layer)
     edges = {index: list(map(int, _NUMBER.findall(found))) for index, found in session.execute(query)}
     return {index: list(zip(found[::2], found[1::2], strict=True)) for index, found in edges.items()}
 

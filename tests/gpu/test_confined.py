@@ -33,12 +33,12 @@ def test_a_confined_process_has_the_gpu(tmp_path: Path) -> None:
             rows = write_rows(sandbox.inputs / "data.jsonl", tiny_rows(40))
             order = JobOrder(
                 kind=JobKind.PASS,
-                run=run_of(checkpoint, DataSource(str(rows)), config=PASS),
-                paths={"checkpoint": str(checkpoint), "validation": str(rows)},
+                run=run_of(sandbox.seen(checkpoint), DataSource(str(sandbox.seen(rows))), config=PASS),
+                paths={"checkpoint": str(sandbox.seen(checkpoint)), "validation": str(sandbox.seen(rows))},
                 analysis=None,
                 device="auto",
-                output=str(sandbox.made / "result"),
-                state=str(sandbox.state),
+                output=str(sandbox.seen(sandbox.made / "result")),
+                state=str(sandbox.seen(sandbox.state)),
                 names={},
             )
             sandbox.tell(order, never)

@@ -9,6 +9,7 @@ import pytest
 
 from api.pages import pictures
 from api.pages.pictures import MOST_MARKS
+from api.pages.routes import job as job_page
 from api.services.trace_formats import CSV, NDJSON, PARQUET
 from axformer.config import make_config
 from axformer.intake.limits import DIMENSIONS as LIMITS
@@ -160,6 +161,33 @@ def test_a_job_without_a_trial_has_no_pictures_yet(member, stage):
     assert "There is no trial yet." in text
     assert "The map appears when" in text
     assert [member.get(f"/jobs/{job_id}/{picture}").text for picture in ("chart", "map")] == ["", ""]
+
+
+def test_of_a_long_pass_the_pictures_are_asked_for_after_the_page(member, running, monkeypatch):
+    drawn = member.get(f"/jobs/{running}").text
+    monkeypatch.setattr(job_page, "MOST_DRAWN", 1)
+    later = member.get(f"/jobs/{running}").text
+    assert (drawn.count("data-later"), later.count("data-later")) == (0, 2)
+    for picture in ("chart", "map"):
+        assert f'data-picture="/jobs/{running}/{picture}"' in later
+        assert f'<a href="/jobs/{running}/{picture}">' in later
+        assert member.get(f"/jobs/{running}/{picture}").text in drawn
+    assert "<svg" not in later.partition('id="chart"')[2].partition('id="log-title"')[0]
+
+
+def test_of_a_pass_of_very_many_trials_the_chart_reads_those_that_it_may_mark(stage, sessions, make_trial):
+    verdicts = (Verdict.REJECT, Verdict.ACCEPT)
+    trials = [make_trial(0), *(make_trial(seq, verdict=verdicts[seq % 2]) for seq in range(1, 1000))]
+    job_id = stage.running(trials)
+    with session_scope(sessions) as session:
+        points = thinned_points(session, job_id, most=10)
+        assert points == thinned_points(session, job_id, most=10)
+    numbers = [point.seq for point in points]
+    assert numbers == sorted(set(numbers))
+    assert {*range(0, 1000, 100), 999} <= set(numbers)
+    turns = [point.seq for point in points if point.verdict == Verdict.ACCEPT]
+    assert len(turns) == pytest.approx(1000 / 12 / 2, abs=15)  # a twelfth is drawn, and half of them is accepted
+    assert all(one.verdict == Verdict.ACCEPT or one.seq % 100 == 0 for one in points if one.seq != 999)
 
 
 def test_of_a_long_pass_a_sample_of_the_rejected_trials_is_marked_and_all_others(stage, sessions, make_trial):

@@ -39,7 +39,9 @@ class Unconfined:
         theirs_in, ours_out = os.pipe()
         ours_in, theirs_out = os.pipe()
         self.lines = PipeEnd(ours_in, ours_out)
-        os.write(theirs_out, json.dumps({"type": "restrictions", "refused": {}}).encode() + b"\n")
+        os.write(
+            theirs_out, json.dumps({"type": "restrictions", "refused": {"root": "it is a thread"}}).encode() + b"\n"
+        )
         self._theirs = _Theirs(theirs_in, theirs_out)
         self._thread = threading.Thread(target=self._serve, name="unconfined")
         self._thread.start()

@@ -30,7 +30,7 @@ class InputsChangedError(Exception):
 
 @dataclass(frozen=True)
 class JobInputs:
-    """Local files of a job by the field of the job, with their digests and original names."""
+    """Local files of a job, as its process names them, by the field of the job, with their digests and original names."""
 
     paths: Mapping[str, Path]
     digests: Mapping[str, str]

@@ -37,14 +37,17 @@ class Lease:
         lease_seconds: float,
         heartbeat_seconds: float,
         stop: threading.Event,
-        seconds_left: float = float("inf"),
+        most_seconds: float = float("inf"),
+        held_seconds: float = 0.0,
     ) -> None:
         """
         Args:
             stop: set when this worker must end.
-            seconds_left: how long the job may still hold workers.
+            most_seconds: how long the job may hold workers in all.
+            held_seconds: how long it has held them.
         """
-        self._ends_at = time.monotonic() + seconds_left
+        self._most_seconds = most_seconds
+        self._ends_at = time.monotonic() + most_seconds - held_seconds
         self._ledger = ledger
         self._lease_seconds = lease_seconds
         self._heartbeat_seconds = heartbeat_seconds
@@ -79,8 +82,8 @@ class Lease:
             raise CancelRequestedError(f"job {self._ledger.job_id} is being cancelled")
         if time.monotonic() > self._ends_at:
             raise TookTooLongError(
-                "the job has held workers for as long as the operator lets one: post it with fewer rows, a coarser search or "
-                "fewer forms, or ask the operator for more time"
+                f"the job has held workers for {self._most_seconds:,.0f} s, the most that the operator allows a job of this "
+                "team: post it with fewer rows, a coarser search or fewer forms, or ask the operator for more time"
             )
 
     def check_stop(self) -> None:

@@ -1,6 +1,7 @@
 """Open a claimed job: fetch, check and load its inputs, and replay its stored trials."""
 
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 
 from axformer.wire.analyses import AnalysisRun
@@ -46,7 +47,8 @@ def open_job(
     with ExitStack() as resources:
         sandbox = context.sandboxes.take(job.id)
         resources.callback(sandbox.close)
-        inputs = fetch_inputs(job, fetcher_of(context, job, lease.check_stop), sandbox.inputs)
+        fetched = fetch_inputs(job, fetcher_of(context, job, lease.check_stop), sandbox.inputs)
+        inputs = replace(fetched, paths={part: sandbox.seen(path) for part, path in fetched.paths.items()})
         ledger.write(leases.add_event, "job.fetched", {"sha256": dict(inputs.digests)})
         ledger.write(leases.set_state, JobState.VALIDATING)
         most_silent = context.settings.silent_opening_seconds
@@ -95,8 +97,8 @@ def _order(context: WorkerContext, job: Job, inputs: JobInputs, sandbox: Sandbox
         paths=paths,
         analysis=analysis,
         device=context.settings.device,
-        output=str(sandbox.made / RESULT),
-        state=str(sandbox.state),
+        output=str(sandbox.seen(sandbox.made / RESULT)),
+        state=str(sandbox.seen(sandbox.state)),
         upto=job.upto,
         names=_names(job, inputs),
     )

@@ -69,10 +69,9 @@ def _lease_of(context: WorkerContext, job: Job, ledger: Ledger, stop: threading.
     """The lease of a job, which ends where the operator's limit or its team's does, whichever is less."""
     settings = context.settings
     with session_scope(context.sessions) as session:
-        limits = (settings.job_seconds, limits_of(session, job.team_id).seconds)
-    left = min((limit - job.worker_seconds for limit in limits if limit is not None), default=float("inf"))
+        most = min(settings.job_seconds, limits_of(session, job.team_id).seconds or settings.job_seconds)
     beats = {"lease_seconds": settings.lease_seconds, "heartbeat_seconds": settings.heartbeat_seconds}
-    return Lease(ledger, **beats, stop=stop, seconds_left=left)
+    return Lease(ledger, **beats, stop=stop, most_seconds=most, held_seconds=job.worker_seconds)
 
 
 def _run_to_an_end(context: WorkerContext, job: Job, ledger: Ledger, lease: Lease, warm: WarmSlot) -> bool:

@@ -8,6 +8,8 @@ import ctypes
 import os
 from collections.abc import Iterable
 
+from worker.sandbox.libc import call
+
 _CREATE, _ADD_RULE, _RESTRICT = 444, 445, 446  # system call numbers, the same on all processors
 _VERSION_FLAG = 1
 _RULE_PATH_BENEATH = 1
@@ -102,9 +104,4 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
 
 
 def _call(number: int, *arguments: object) -> int:
-    libc = ctypes.CDLL(None, use_errno=True)
-    result: int = libc.syscall(ctypes.c_long(number), *arguments)
-    if result < 0:
-        code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code))
-    return result
+    return call("syscall", ctypes.c_long(number), *arguments)

@@ -14,11 +14,18 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-from worker.sandbox import landlock, privileges, system_calls
+from worker.sandbox import landlock, own_root, privileges, system_calls
 
-RESTRICTIONS = FILES, NETWORK, PROCESSES, REMAINS, COUNT = "files", "network", "processes", "remains", "count"
-"""A restricted process reaches only its own files, and no network or socket; it can neither signal nor read other processes;
-everything that it starts ends with it, and is bounded in number."""
+RESTRICTIONS = FILES, ROOT, NETWORK, PROCESSES, REMAINS, COUNT = (
+    "files",
+    "root",
+    "network",
+    "processes",
+    "remains",
+    "count",
+)
+"""A restricted process reaches only its own files, and does not learn which others there are; it reaches no network or socket;
+it can neither signal nor read other processes; everything that it starts ends with it, and is bounded in number."""
 _KEEPS_SIGNALS = 6
 """First version of Landlock that blocks signals to processes outside."""
 
@@ -40,7 +47,7 @@ def restrict(specification: dict[str, Any], parent: int) -> dict[str, str]:
         sys.exit("the parent process has ended")
     privileges.go_first()
     uncounted = _count(specification["processes"])
-    refused = _separate() | uncounted
+    refused = _separate(specification) | uncounted
     privileges.limit(specification["file_bytes"], specification["open_files"], specification["processes"])
     privileges.forgo_new_privileges()
     try:
@@ -78,13 +85,18 @@ def _count(processes: int) -> dict[str, str]:
     return {}
 
 
-def _separate() -> dict[str, str]:
+def _separate(specification: dict[str, Any]) -> dict[str, str]:
     try:
         privileges.separate()
     except OSError as error:
-        return dict.fromkeys((PROCESSES, REMAINS), f"no namespaces: {error.strerror}")
+        return dict.fromkeys((ROOT, PROCESSES, REMAINS), f"no namespaces: {error.strerror}")
     _be_first()
     privileges.see_own_processes()
+    changeable = (*specification["write"], *specification["devices"])
+    try:
+        own_root.enter(specification["read"], changeable, specification["write"][0])
+    except OSError as error:
+        return {ROOT: f"no root of its own: {error.strerror}"}
     return {}
 
 

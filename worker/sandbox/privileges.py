@@ -10,6 +10,8 @@ import signal
 import sys
 from contextlib import suppress
 
+from worker.sandbox.libc import call
+
 _PDEATHSIG, _SET_NAME, _NO_NEW_PRIVS, _BOUNDING_DROP, _AMBIENT, _AMBIENT_CLEAR = 1, 15, 38, 24, 47, 4
 _NEW_USER, _NEW_PROCESSES, _NEW_NETWORK, _NEW_IPC, _NEW_MOUNTS = 0x10000000, 0x20000000, 0x40000000, 0x08000000, 0x20000
 _HARMLESS_MOUNT = 2 | 4 | 8  # MS_NOSUID, MS_NODEV, MS_NOEXEC of <linux/mount.h>
@@ -42,10 +44,7 @@ def separate() -> None:
         OSError: the system does not grant namespaces, or not to this user.
     """
     user, group = os.geteuid(), os.getegid()
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.unshare(_NEW_USER | _NEW_PROCESSES | _NEW_MOUNTS | _NEW_NETWORK | _NEW_IPC) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
+    call("unshare", _NEW_USER | _NEW_PROCESSES | _NEW_MOUNTS | _NEW_NETWORK | _NEW_IPC)
     with suppress(OSError):  # a superuser with few rights may not map its id; its files stay accessible
         _write("/proc/self/setgroups", "deny")
         _write("/proc/self/uid_map", f"{user} {user} 1")
@@ -57,8 +56,8 @@ def see_own_processes() -> None:
 
     A container that hides parts of ``/proc`` does not allow it; then ``/proc`` shows what it showed before.
     """
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.mount(b"proc", b"/proc", b"proc", ctypes.c_ulong(_HARMLESS_MOUNT), None)
+    with suppress(OSError):
+        call("mount", b"proc", b"/proc", b"proc", ctypes.c_ulong(_HARMLESS_MOUNT), None)
 
 
 def drop_capabilities() -> None:
@@ -71,9 +70,7 @@ def drop_capabilities() -> None:
         number += 1
     libc.prctl(_AMBIENT, _AMBIENT_CLEAR, 0, 0, 0)
     header, nothing = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0), (ctypes.c_uint32 * 6)()
-    if libc.capset(ctypes.byref(header), ctypes.byref(nothing)) != 0:
-        error = ctypes.get_errno()
-        raise OSError(error, os.strerror(error))
+    call("capset", ctypes.byref(header), ctypes.byref(nothing))
 
 
 def limit(file_bytes: int, open_files: int, processes: int) -> None:
@@ -141,8 +138,4 @@ def _write(path: str, text: str) -> None:
 
 
 def _prctl(option: int, value: int | bytes) -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
-    argument = ctypes.c_ulong(value) if isinstance(value, int) else value
-    if libc.prctl(option, argument, 0, 0, 0) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
+    call("prctl", option, ctypes.c_ulong(value) if isinstance(value, int) else value, 0, 0, 0)

@@ -68,7 +68,7 @@ def specification(inputs: Path, outputs: Path, settings: Settings) -> Specificat
         outputs: directory that it may write to.
     """
     packages = (ROOT / "worker", Path(axformer.__file__).parent)
-    python = dict.fromkeys((sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix))
+    python = dict.fromkeys((sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix, sys.executable))
     libraries = [path for path in os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep) if path]
     gpu = gpu_devices()
     return Specification(

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from store.settings import Settings
 from worker.sandbox.errors import ProcessDiedError, ProcessMisbehavedError, WorkFailedError
+from worker.sandbox.launch import ROOT
 from worker.sandbox.lines import CheckStop, LineTooLongError
 from worker.sandbox.messages import FROM_PROCESS, REFUSALS, Answer, Failed, Message, Ready, Refused, Restrictions
 from worker.sandbox.probe import check_required
@@ -24,7 +25,8 @@ class Sandbox:
         """Start the process; :meth:`make_ready` waits until it is ready."""
         self._settings = settings
         self._workspace = Workspace(settings.ahead_dir, STATE)
-        self._is_closed = self._has_restrictions = False
+        self._is_closed = self._has_restrictions = self._has_own_root = False
+        self._first_name = self.directory
         try:
             for name in (INPUTS, MADE):
                 (self.directory / name).mkdir(mode=0o700)
@@ -54,6 +56,10 @@ class Sandbox:
         """Directory for what lets the job continue in another process. Earlier ones of the job on this machine may have filled
         it."""
         return self.directory / STATE
+
+    def seen(self, path: Path) -> Path:
+        """A path in the job's directory as the process names it: one with a root of its own goes on by the first name."""
+        return self._first_name / path.relative_to(self.directory) if self._has_own_root else path
 
     def is_alive(self) -> bool:
         """Whether its process runs and its files exist."""
@@ -130,8 +136,9 @@ class Sandbox:
 
     def _wait_for_restrictions(self, check_stop: CheckStop) -> None:
         if not self._has_restrictions:
-            check_required(self.hear(Restrictions, check_stop).refused, self._settings)
-            self._has_restrictions = True
+            refused = self.hear(Restrictions, check_stop).refused
+            check_required(refused, self._settings)
+            self._has_restrictions, self._has_own_root = True, ROOT not in refused
 
     def _died(self) -> ProcessDiedError:
         self._is_closed = True

@@ -16,9 +16,10 @@ A call that is not named fails; nothing is killed for it. One that Linux added f
 
 import ctypes
 import errno
-import os
 import platform
 import struct
+
+from worker.sandbox.libc import call
 
 _PR_SET_SECCOMP, _MODE_FILTER = 22, 2
 _LOAD, _AND, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x06  # BPF instructions
@@ -154,10 +155,7 @@ def install(instructions: list[Instruction]) -> None:
     code = b"".join(struct.pack("HBBI", *instruction) for instruction in instructions)
     buffer = ctypes.create_string_buffer(code, len(code))
     program = _Program(len(instructions), ctypes.addressof(buffer))
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(_PR_SET_SECCOMP, _MODE_FILTER, ctypes.byref(program), 0, 0) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
+    call("prctl", _PR_SET_SECCOMP, _MODE_FILTER, ctypes.byref(program), 0, 0)
 
 
 def answered(number: int, answer: int) -> list[Instruction]:

@@ -37,6 +37,8 @@ REPORT_HEADERS = {
     "Content-Type": "text/html; charset=utf-8",
 }
 """A report is content of the job: it is shown with an origin of its own, so that it could do nothing in the visitor's name."""
+MOST_DRAWN = 50_000
+"""Trials whose pictures are drawn into the page: of 300,000 they take a second, so a script asks for them, both at a time."""
 _TITLES = {"checkpoint": "Checkpoint", **DATA, "against": "Other model"}
 _PARTS = ("summary", "result", "process", "files", "log", "end")
 
@@ -49,8 +51,10 @@ def show_job(
     job = jobs.find(session, visitor.caller.team_id, job_id)
     values = job_values(session, resources, visitor.caller, job) | label_values(session, resources, job)
     if job.kind is not JobKind.ANALYSIS:
-        values |= {"chart": chart_of(session, job, values["totals"]), "map": map_of(session, job)}
-        values["holds_plans"] = holds_plans(job)
+        is_long = values["totals"].trials > MOST_DRAWN
+        values |= {"holds_plans": holds_plans(job), "is_long": is_long}
+        values["chart"] = None if is_long else chart_of(session, job, values["totals"])
+        values["map"] = None if is_long else map_of(session, job)
     return pages.answer("job.html", visitor=visitor, tab="overview", **values)
 
 

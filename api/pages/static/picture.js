@@ -25,6 +25,7 @@ class Picture {
       if (this.#svg && this.#svg.viewBox.baseVal.width !== this.#width) this.draw();
     }).observe(place);
     this.#choose(null);
+    if (place.querySelector("[data-later]")) this.draw();
   }
 
   get #svg() {

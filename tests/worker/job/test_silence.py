@@ -97,6 +97,22 @@ def test_the_lower_limit_counts_and_what_earlier_workers_took_is_in_it(
     job = run(talks_for_ever, job_seconds=3600.0)
     assert job.error is not None
     assert job.error["code"] == "took_too_long"
+    assert (
+        "the job has held workers for 60 s, the most that the operator allows a job of this team"
+        in job.error["message"]
+    )
+
+
+def test_a_job_that_goes_on_saying_that_it_lives_ends_after_a_week_by_default(
+    run: Run, post: Post, sessions: Sessions
+) -> None:
+    job_id = post()
+    with session_scope(sessions) as session:
+        session.get_one(Job, job_id).worker_seconds = 7 * 86_400.0
+    job = run(talks_for_ever)
+    assert job.error is not None
+    assert job.error["code"] == "took_too_long"
+    assert "for 604,800 s" in job.error["message"]
 
 
 @pytest.mark.usefixtures("impatient")
@@ -150,10 +166,10 @@ def test_a_tokenizer_that_backtracks_is_ended(
     pattern = {"Regex": "x{0,2000}x{0,2000}(?!x)x"}
     content["pre_tokenizer"] = {"type": "Split", "pattern": pattern, "behavior": "Isolated", "invert": False}
     file.write_text(json.dumps(content))
-    rows = [{"text": "x" * 2000, "label": index % 2} for index in range(4)]
+    rows = [{"text": "x" * 600, "label": index % 2} for index in range(4)]
     write_rows(tmp_path / "slow.jsonl", rows)
     job_id = post(checkpoint={"uri": f"file://{checkpoint}"}, validation={"uri": f"file://{tmp_path / 'slow.jsonl'}"})
-    strange = replace(context, settings=context.settings.model_copy(update={"silent_opening_seconds": 1.0}))
+    strange = replace(context, settings=context.settings.model_copy(update={"silent_opening_seconds": 0.1}))
     job = claim_job(strange)
     assert job is not None
     run_job(strange, job, NEVER)

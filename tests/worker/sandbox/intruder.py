@@ -77,6 +77,13 @@ def main() -> None:
         "remove": tried(lambda: Path(other).unlink()),
         "mode": tried(lambda: Path(other).chmod(0o777)),
         "link": tried(lambda: os.link(other, "linked")),
+        "stat": tried(lambda: Path(other).stat().st_size),
+        "access": tried(lambda: os.access(other, os.F_OK)),
+        "readlink": tried(lambda: Path(outside, "link").readlink()),
+        "machine": tried(
+            lambda: [path for path in ("/etc/shadow", "/etc/hostname", "/etc/fstab") if Path(path).exists()]
+        ),
+        "climb": tried(lambda: Path(f"/proc/self/root{other}").stat().st_size),
         "own": tried(lambda: Path("own").write_text("x")),
         "run": tried(lambda: subprocess.run(["uname"], check=True, capture_output=True, timeout=30).returncode),
         "tcp": tried(lambda: connect(socket.AF_INET, ("127.0.0.1", port))),

@@ -1,14 +1,16 @@
-"""Asks which restrictions there are where the kernel knows no Landlock and grants no namespaces, as in many containers.
+"""Asks which restrictions there are where the kernel refuses some calls, as in many containers.
 
-python poor_machine.py SANDBOX
+python poor_machine.py SANDBOX CALL ...
 
-SANDBOX is the setting. Prints one JSON object: each restriction that is refused and why, or what a worker would end with.
+SANDBOX is the setting, each CALL one of CALLS. Prints one JSON object: each restriction that is refused and why, or what a
+worker would end with.
 """
 
 import errno
 import json
 import platform
 import sys
+from collections.abc import Collection
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,26 +21,23 @@ from worker.sandbox import privileges, system_calls
 from worker.sandbox.errors import RestrictionsMissingError
 from worker.sandbox.probe import refused_restrictions
 
-LANDLOCK = 444
-UNSHARE = {"x86_64": 272, "aarch64": 97}
+CALLS = "landlock 444 444 unshare 272 97 mount 165 40"
 ERROR, ALLOW = 0x00050000, 0x7FFF0000
 
 
-def become_poor() -> None:
-    """Refuse both calls to this process and all that it starts, with a filter like that of the sandbox."""
+def become_poor(refused: Collection[str]) -> None:
+    """Refuse calls to this process and all that it starts, with a filter like that of the sandbox."""
     privileges.forgo_new_privileges()
-    system_calls.install(
-        [
-            (0x20, 0, 0, 0),  # load the number
-            *system_calls.answered(UNSHARE[platform.machine()], ERROR | errno.EPERM),
-            *system_calls.answered(LANDLOCK, ERROR | errno.ENOSYS),
-            (0x06, 0, 0, ALLOW),
-        ]
-    )
+    filters = [(0x20, 0, 0, 0)]  # load the number
+    for name, number in system_calls.numbers(CALLS, platform.machine()).items():
+        if name in refused:
+            error = errno.ENOSYS if name == "landlock" else errno.EPERM
+            filters += system_calls.answered(number, ERROR | error)
+    system_calls.install([*filters, (0x06, 0, 0, ALLOW)])
 
 
 def main() -> None:
-    become_poor()
+    become_poor(sys.argv[2:])
     with TemporaryDirectory() as made:
         settings = Settings(
             database_url=SecretStr("postgresql://nowhere/none"), var_dir=Path(made), sandbox=sys.argv[1]

@@ -49,7 +49,7 @@ class Voice:
             self.result = Path(message.output)
 
     def behave_until_the_order(self) -> None:
-        self.say(Restrictions(refused={}))
+        self.say(Restrictions(refused={"root": "it is a thread"}))
         self.say(Ready(auto="cpu"))
         self.hear(JobOrder)
 

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -19,7 +20,7 @@ from store.settings import Settings
 from store.states import WORKING, JobState
 from tests import forked
 from tests.tiny_models import tiny_rows, write_rows
-from tests.worker.conftest import LONG_PASS, Open, Post, Watch, context, opened, post, settings, watch
+from tests.worker.conftest import GUESSING, LONG_PASS, Open, Post, Watch, context, opened, post, settings, watch
 from tests.worker.job.test_runner import CHECKPOINTS, artifacts_of, library_run
 from worker.base.context import WorkerContext, claim_job
 from worker.job.runner import run_job
@@ -88,6 +89,26 @@ def test_training_and_forms_work_in_the_sandbox(
     assert_alike(watch.trials(job_id), library_run(opened, {}).trace)
     for place in (confined.settings.work_dir, confined.settings.ahead_dir):
         assert list(place.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "knobs",
+    [
+        {"method": "compress", "budgets": [0.8, 0.5], "confirm": 0.3, "within_points": None},
+        {"method": "layers", "drop": 1},
+        {"method": "rank", "step": 0.25, "until": 0.5, "confirm": 0.0, "within_points": None},
+    ],
+    ids=lambda knobs: knobs["method"],
+)
+def test_the_other_methods_work_in_the_sandbox(
+    confined: WorkerContext, post: Post, watch: Watch, knobs: dict[str, Any]
+) -> None:
+    job_id = post(knobs=knobs | GUESSING)
+    job = claim_job(confined)
+    assert job is not None
+    run_job(confined, job, NEVER)
+    job = watch.job(job_id)
+    assert (job.state, job.error) == (JobState.SUCCEEDED, None)
 
 
 def test_a_process_that_is_killed_in_the_middle_is_an_attempt_lost_and_the_job_goes_on(

@@ -7,18 +7,22 @@ import sys
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
+from store.settings import Settings
 from worker.sandbox import system_calls
 from worker.sandbox.launch import FILES, PROCESSES, REMAINS
+from worker.sandbox.launch import ROOT as OWN_ROOT
+from worker.sandbox.probe import refused_restrictions
 
 POOR = Path(__file__).with_name("poor_machine.py")
 ROOT = Path(__file__).parents[3]
 SECONDS = 300.0
 
 
-def asked_on_a_poor_machine(sandbox: str) -> dict[str, str]:
+def asked_on_a_poor_machine(sandbox: str, *calls: str) -> dict[str, str]:
     done = subprocess.run(
-        [sys.executable, str(POOR), sandbox],
+        [sys.executable, str(POOR), sandbox, *calls],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -40,14 +44,29 @@ def _filters() -> None:
 
 
 def test_restrictions_that_are_not_granted_are_named_with_their_reasons() -> None:
-    refused = asked_on_a_poor_machine("available")
-    assert set(refused) == {FILES, PROCESSES, REMAINS}
+    refused = asked_on_a_poor_machine("available", "landlock", "unshare")
+    assert set(refused) == {FILES, OWN_ROOT, PROCESSES, REMAINS}
     assert refused[FILES] == "no Landlock: Function not implemented"
-    assert refused[PROCESSES] == refused[REMAINS] == "no namespaces: Operation not permitted"
+    assert refused[OWN_ROOT] == refused[PROCESSES] == refused[REMAINS] == "no namespaces: Operation not permitted"
+
+
+def test_without_mounts_a_process_starts_and_sees_the_root_of_the_machine() -> None:
+    refused, whole = asked_on_a_poor_machine("available", "mount"), asked_on_a_poor_machine("available")
+    if OWN_ROOT in whole:
+        pytest.skip(f"this machine grants no root: {whole[OWN_ROOT]}")
+    assert refused == whole | {OWN_ROOT: "no root of its own: Operation not permitted"}
+
+
+def test_a_worker_that_was_started_where_jobs_see_nothing_has_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    refused = refused_restrictions(Settings(database_url=SecretStr("postgresql://nowhere/none")))
+    assert (OWN_ROOT in refused) == (REMAINS in refused), "namespaces are all that both need"
 
 
 def test_a_worker_ends_where_they_are_required() -> None:
-    found = asked_on_a_poor_machine("required")
+    found = asked_on_a_poor_machine("required", "landlock", "unshare")
     assert set(found) == {"ends"}
     assert found["ends"].startswith("AXFORMER_SANDBOX=required, and this machine does not grant ")
     assert f"{FILES}: no Landlock" in found["ends"]

@@ -68,6 +68,7 @@ class Inside:
             directory.mkdir(mode=0o700)
         self.other.write_text("another job's")
         self.other.chmod(0o600)
+        (root / "link").symlink_to(self.other)
         program = self.inputs / INTRUDER.name
         program.write_bytes(INTRUDER.read_bytes())
         settings = Settings(
@@ -135,6 +136,19 @@ def test_it_reaches_no_file_that_it_was_not_given(inside: Inside, what: str) -> 
     assert inside.found[what] in ("PermissionError", "FileNotFoundError", "OSError")
     assert inside.other.read_text() == "another job's"
     assert not (inside.home.parent / "written").exists()
+
+
+@pytest.mark.parametrize(
+    ("what", "answer"),
+    [
+        *((what, "FileNotFoundError") for what in ("stat", "readlink", "climb")),
+        *(("access", "ok: False"), ("machine", "ok: []")),
+    ],
+)
+def test_it_does_not_learn_which_other_files_there_are(inside: Inside, what: str, answer: str) -> None:
+    inside.needs(launch.ROOT)
+    assert inside.found[what] == answer
+    assert sorted(path.name for path in inside.home.iterdir()) == ["large", "own"]
 
 
 def test_its_processes_are_bounded_in_number_also_for_root(inside: Inside) -> None:
@@ -252,7 +266,7 @@ def test_what_cuda_needs_is_granted_with_a_gpu_and_nothing_beside(has_gpu: bool,
         }
     else:
         expected = {
-            "names": "EACCES",
+            "names": "EACCES" if launch.ROOT in refused["refused"] else "EROFS",
             "listens": "EPERM",
             "accepts": "EPERM",
             "inet": "EAFNOSUPPORT",
