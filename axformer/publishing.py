@@ -30,7 +30,7 @@ from axformer.reporting.card import CARD, PICTURE, write_card
 from axformer.reporting.card_forms import loading_of
 from axformer.reporting.form_path import FormPaths, TestedRows, certify_form, together
 from axformer.reporting.form_reports import summary
-from axformer.reporting.measure import doubted, make_report, measure_both
+from axformer.reporting.measure import BothMeasured, doubted, make_report, measure_both
 from axformer.reporting.page import PAGE, report_page
 from axformer.scores.certificate import before_training
 from axformer.scores.labelling import Labels, needed_lines
@@ -94,6 +94,8 @@ class Made:
     """Builds the compact model of another plan of the path; None where that is not known."""
     before: Sequence[Form | NotMade] | None = None
     """The untouched model in ONNX; None if that is not made yet."""
+    both: BothMeasured | None = None
+    """Both models on the data; None if they are not measured yet."""
 
     @property
     def refitted(self) -> Refitted | None:
@@ -134,7 +136,8 @@ def publish(
     with new_directory(directory) as draft, python_for(checkpoint, COMPACT) as python:
         steps.begin("measuring both models")
         # The fresh process does its imports while both models are measured.
-        both = doubted(measure_both(checkpoint, made.model, validation, others, seen), decided.doubts)
+        both = made.both or measure_both(checkpoint, made.model, validation, others, seen)
+        both = doubted(both, decided.doubts)
         is_trained = made.repaired is not None
         finished = Finished(checkpoint, plan, made.model, validation.samples, made.fits, is_trained)
         is_whole = plan == Plan.full(checkpoint.dimensions) and not is_trained

@@ -27,7 +27,9 @@ from axformer.reporting.findings import finding_of
 from axformer.reporting.form_reports import FormsMeasured, JudgedBy, measure_forms, stock_attention_in, summary
 from axformer.reporting.look import doubt_about
 from axformer.reporting.speed import QUICK
+from axformer.reporting.standing import USELESS, judgement_of
 from axformer.scores.answer_sheets import AnsweringModel, ConfirmingRows, sheet_of
+from axformer.scores.decisions import classes_answered, cost_of
 from axformer.scores.labelling import Labels, p_value_of
 from axformer.scores.measured import Measured, Sets, as_report, compare, measure, measure_sets
 from axformer.scores.planning import POINT, USUAL_POINTS, USUAL_POINTS_OF_A_WISH
@@ -104,11 +106,7 @@ def make_report(
     base, targets = checkpoint.model, decisions.targets
     trace, plan, path = decisions.trace, decisions.plan, decisions.path
     sets = {"validation": validation, **others}
-    summaries = {name: _summary(data, checkpoint, both.doubts.get(name)) for name, data in sets.items()}
-    metric = first_metric(both.base["validation"].figures)
-    judged = _judged(checkpoint.task, decisions, config, summaries, metric, at_most)
-    if judged.data is not None:
-        judged = judged.model_copy(update={"rows": _voters(sets, judged.data)})
+    summaries, judged = _judged_rows(checkpoint, decisions, config, sets, both, at_most)
     with computing_in(base, checkpoint.dtype):
         found = measure_forms(
             *(checkpoint, small, written, sets, both.base, both.small),
@@ -157,6 +155,49 @@ def make_report(
         forms=found.forms,
         environment=describe(str(base.device)),
     )
+
+
+def is_useless(
+    checkpoint: Checkpoint,
+    decisions: Decisions,
+    config: RunConfig,
+    sets: Sets,
+    both: BothMeasured,
+    own: Measured,
+    at_most: float | None = None,
+) -> bool:
+    """Whether the report of a run without a certificate will call a model useless, told by the model in memory.
+
+    Args:
+        sets: the validation and the held-out data, by these names.
+        both: both models on them.
+        own: the model on the validation data.
+        at_most: as for :func:`make_report`.
+    """
+    _, judged = _judged_rows(checkpoint, decisions, config, sets, both, at_most)
+    if judged.data is None:
+        return False
+    base, small = both.base[judged.data], {"validation": own, **both.small}[judged.data]
+    before, after = ({judged.data: one.figures, "classes_answered": classes_answered(one)} for one in (base, small))
+    cost = cost_of(base, small, ClassNames.of(checkpoint.model.config).names).model_dump(mode="json")
+    return judgement_of({**after, "cost": cost}, before, first_metric(base.figures), judged).standing in USELESS
+
+
+def _judged_rows(
+    checkpoint: Checkpoint,
+    decisions: Decisions,
+    config: RunConfig,
+    sets: Sets,
+    both: BothMeasured,
+    at_most: float | None,
+) -> tuple[dict[str, DataSummary | None], JudgedRows]:
+    """The summaries of all data, and by which of them forms are judged."""
+    summaries = {name: _summary(data, checkpoint, both.doubts.get(name)) for name, data in sets.items()}
+    metric = first_metric(both.base["validation"].figures)
+    judged = _judged(checkpoint.task, decisions, config, summaries, metric, at_most)
+    if judged.data is not None:
+        judged = judged.model_copy(update={"rows": _voters(sets, judged.data)})
+    return summaries, judged
 
 
 def _target(targets: Targets, plan: Plan) -> TargetOutcome | None:

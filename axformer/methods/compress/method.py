@@ -49,7 +49,8 @@ class Compress(Method):
         """Yield the untouched model, then a trial for every budget that gives a smaller model than the previous one.
 
         A speed that is asked for is met if the model can go there: where operations lie outside of the encoder, as those of a
-        vocabulary do, a last budget makes up for them.
+        vocabulary do, a last budget makes up for them. Where the model that reaches it is of use, it is the only trial; the
+        budgets before it are there for those who cannot use it.
         """
         run = _Run(ground, Replay(replay))
         yield run.base()
@@ -92,15 +93,29 @@ class _Run:
         return {"milliseconds": self._milliseconds}
 
     def budgets(self) -> tuple[float, ...]:
-        """Those of the knobs, and then the one that reaches the speed asked for if it is smaller and the model can go there."""
+        """Those of the knobs, and then the one that reaches the speed asked for if it is smaller and the model can go there; of
+        these, those that are needed."""
         config: CompressConfig = self._ground.config
         given = config.budgets
         if config.target_speedup is None:
-            return given
+            return self._needed(given)
         given = tuple(budget for budget in given if budget > self._least_share())
         share = self._share_for(config.target_speedup)
         reaching = floor(share / SHARE_STEP) * SHARE_STEP
-        return (*given, reaching) if self._least_share() < reaching < given[-1] else given
+        return self._needed((*given, reaching) if self._least_share() < reaching < given[-1] else given)
+
+    def _needed(self, budgets: tuple[float, ...]) -> tuple[float, ...]:
+        """The first budget that reaches the target, where its model is of use; else all. A resumed run goes on as it began."""
+        is_of_use = self._ground.is_of_use
+        if is_of_use is None or self.plans.is_resumed or not self._ground.targets.is_wished:
+            return budgets
+        for budget in budgets:
+            plan = self._plan_within(budget)
+            if plan is not None and self.is_reached(plan):
+                measured = self.plans.measured(plan)
+                is_needed = bool(measured.losses.isfinite().all()) and is_of_use(plan, measured)
+                return (budget,) if is_needed else budgets
+        return budgets
 
     def _share_for(self, times: float) -> float:
         """The share of the encoder's cost that may be left where the model is to cost so many times less."""
