@@ -393,9 +393,7 @@ class PruningRun:
         model = self.model()
         fits = None if self._ground.refits is None else self._ground.refits.of(self.plan)
         files = self._method.files(self._ground, self.trace)
-        made = Made(
-            *(model, repaired, fits or None, self.calibration, files, self._ground.model_of, self.before),
-            both=self._both.get(self.plan) if repaired is None else None,
-        )
+        both = self._both.get(self.plan)  # only where nothing is trained
+        made = Made(model, repaired, fits or None, self.calibration, files, self._ground.model_of, self.before, both)
         report = publish(decided, made, self._validation, self._others, directory, forms, self._on_deciding, on_step)
         return report.model_dump(mode="json")

@@ -106,7 +106,8 @@ def make_report(
     base, targets = checkpoint.model, decisions.targets
     trace, plan, path = decisions.trace, decisions.plan, decisions.path
     sets = {"validation": validation, **others}
-    summaries, judged = _judged_rows(checkpoint, decisions, config, sets, both, at_most)
+    summaries = {name: _summary(data, checkpoint, both.doubts.get(name)) for name, data in sets.items()}
+    judged = _judged(checkpoint.task, decisions, config, sets, both, summaries, at_most)
     with computing_in(base, checkpoint.dtype):
         found = measure_forms(
             *(checkpoint, small, written, sets, both.base, both.small),
@@ -164,40 +165,22 @@ def is_useless(
     sets: Sets,
     both: BothMeasured,
     own: Measured,
-    at_most: float | None = None,
+    at_most: float | None,
 ) -> bool:
-    """Whether the report of a run without a certificate will call a model useless, told by the model in memory.
+    """Whether the report of a run without a certificate will call a model useless; otherwise as :func:`make_report`.
 
     Args:
         sets: the validation and the held-out data, by these names.
-        both: both models on them.
         own: the model on the validation data.
-        at_most: as for :func:`make_report`.
     """
-    _, judged = _judged_rows(checkpoint, decisions, config, sets, both, at_most)
+    summaries = {name: _summary(data, checkpoint, both.doubts.get(name)) for name, data in sets.items()}
+    judged = _judged(checkpoint.task, decisions, config, sets, both, summaries, at_most)
     if judged.data is None:
         return False
     base, small = both.base[judged.data], {"validation": own, **both.small}[judged.data]
     before, after = ({judged.data: one.figures, "classes_answered": classes_answered(one)} for one in (base, small))
     cost = cost_of(base, small, ClassNames.of(checkpoint.model.config).names).model_dump(mode="json")
     return judgement_of({**after, "cost": cost}, before, first_metric(base.figures), judged).standing in USELESS
-
-
-def _judged_rows(
-    checkpoint: Checkpoint,
-    decisions: Decisions,
-    config: RunConfig,
-    sets: Sets,
-    both: BothMeasured,
-    at_most: float | None,
-) -> tuple[dict[str, DataSummary | None], JudgedRows]:
-    """The summaries of all data, and by which of them forms are judged."""
-    summaries = {name: _summary(data, checkpoint, both.doubts.get(name)) for name, data in sets.items()}
-    metric = first_metric(both.base["validation"].figures)
-    judged = _judged(checkpoint.task, decisions, config, summaries, metric, at_most)
-    if judged.data is not None:
-        judged = judged.model_copy(update={"rows": _voters(sets, judged.data)})
-    return summaries, judged
 
 
 def _target(targets: Targets, plan: Plan) -> TargetOutcome | None:
@@ -235,8 +218,9 @@ def _judged(
     task: Task,
     decisions: Decisions,
     config: RunConfig,
+    sets: Sets,
+    both: BothMeasured,
     data: Mapping[str, DataSummary | None],
-    metric: str,
     at_most: float | None,
 ) -> JudgedRows:
     """What forms are judged by: the least biased rows against whose labels nothing speaks."""
@@ -244,22 +228,17 @@ def _judged(
     decides = config.about.uses_labels or validation is None or validation.labels_as == OWN_ANSWERS
     order = ("test", "confirming", *(() if decides else ("validation",)), "unlabelled")
     name = next((one for one in order if (found := data.get(one)) is not None and found.doubt is None), None)
-    summary = None if name is None else data[name]
+    summary, rows = (None, None) if name is None else (data[name], sets[name])
     certificate = decisions.certificate
+    metric = first_metric(both.base["validation"].figures)
     usual = USUAL_POINTS_OF_A_WISH if decisions.targets.is_wished or config.expects_cost else USUAL_POINTS
     return JudgedRows(
         data=name,
-        rows=0 if summary is None else summary.rows,
+        rows=0 if rows is None else int(rows.samples.voters.sum()),
         is_share=is_share_right(task.name),
         points=certificate.points if certificate is not None and at_most is None else at_most or usual,
         guess=None if summary is None or summary.guess is None else summary.guess.get(metric),
     )
-
-
-def _voters(sets: Sets, name: str) -> int:
-    data = sets[name]
-    assert data is not None, "it was measured"
-    return int(data.samples.voters.sum())
 
 
 def _judged_by(
