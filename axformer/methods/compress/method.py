@@ -105,17 +105,20 @@ class _Run:
         return self._needed((*given, reaching) if self._least_share() < reaching < given[-1] else given)
 
     def _needed(self, budgets: tuple[float, ...]) -> tuple[float, ...]:
-        """The first budget that reaches the target, where its model is of use; else all. A resumed run goes on as it began."""
-        is_of_use = self._ground.is_of_use
+        """The first budget that reaches the target, or else the last one, where its model is of use; otherwise all. A resumed
+        run goes on as it began."""
+        is_of_use, last = self._ground.is_of_use, (1.0, self._full)
         if is_of_use is None or self.plans.is_resumed or not self._ground.targets.is_wished:
             return budgets
         for budget in budgets:
             plan = self._plan_within(budget)
-            if plan is not None and self.is_reached(plan):
-                measured = self.plans.measured(plan)
-                is_needed = bool(measured.losses.isfinite().all()) and is_of_use(plan, measured)
-                return (budget,) if is_needed else budgets
-        return budgets
+            last = last if plan is None or plan == last[1] else (budget, plan)
+            if self.is_reached(last[1]):
+                break
+        budget, plan = last
+        if plan == self._full or not self.plans.measured(plan).losses.isfinite().all():
+            return budgets
+        return (budget,) if is_of_use(plan, self.plans.measured(plan)) else budgets
 
     def _share_for(self, times: float) -> float:
         """The share of the encoder's cost that may be left where the model is to cost so many times less."""
