@@ -5,7 +5,7 @@ The graph takes batches of any size and texts of any length. It only contains th
 
 import logging
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
@@ -14,7 +14,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch._ops import HigherOrderOperator, OpOverload
 
 from axformer.data.batches import assemble
 from axformer.data.encoding import Encoded
@@ -113,7 +112,7 @@ def _program(model: Any, row: dict[str, Tensor], outputs: tuple[str, ...]) -> An
     example = tuple(values.new_ones((rows, *values.shape[1:-1], tokens)) for values in row.values())
     names = ("batch", "choices", "tokens") if example[0].dim() > len(EXAMPLE) else ("batch", "tokens")
     try:
-        with _silenced(), _plain_attention(model), _traced_once(), torch.no_grad():
+        with _silenced(), _plain_attention(model), torch.no_grad():
             return torch.onnx.export(
                 _Function(model, tuple(row), outputs).eval(),
                 example,
@@ -145,38 +144,6 @@ def _plain_attention(model: Any) -> Iterator[None]:
         yield
     finally:
         model.config._attn_implementation = before
-
-
-_SAME = {torch.ops.aten.__and__.Tensor: torch.ops.aten.bitwise_and.Tensor}
-"""Operations that PyTorch would only call by another name, which the exporter knows."""
-
-
-@contextmanager
-def _traced_once() -> Iterator[None]:
-    """Decompose a program only where it holds what the exporter cannot write as it is. PyTorch traces the program again for
-    that, which takes a third to a half of an export."""
-    kind: Any = torch.export.ExportedProgram
-    decompose = kind.run_decompositions
-
-    def decomposed(program: Any, table: Any = None, **options: Any) -> Any:
-        calls = [node for node in program.graph.nodes if node.op == "call_function"]
-        for node in calls:
-            node.target = _SAME.get(node.target, node.target)
-        is_final = table is not None and not any(_is_to_decompose(node.target, table) for node in calls)
-        return program if is_final else decompose(program, table, **options)
-
-    kind.run_decompositions = decomposed
-    try:
-        yield
-    finally:
-        kind.run_decompositions = decompose
-
-
-def _is_to_decompose(target: Any, table: Mapping[Any, Any]) -> bool:
-    """Whether a table says what an operation consists of, or it changes its input, or calls other programs."""
-    if isinstance(target, OpOverload):
-        return target in table or bool(target._schema.is_mutable)
-    return isinstance(target, HigherOrderOperator)
 
 
 @contextmanager
