@@ -2,10 +2,10 @@
 
 import json
 import shutil
-import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from axformer.artifact import new_directory, write_texts
@@ -134,11 +134,7 @@ def publish(
     checkpoint, plan = decided.checkpoint, decided.decisions.plan
     names = {*usual_forms(plan, checkpoint.dimensions), *forms}
     steps = Counter(StepName.PACKAGING, len(names) + 2, on_step)
-    with (
-        new_directory(directory) as draft,
-        python_for(checkpoint, COMPACT) as python,
-        tempfile.TemporaryDirectory(prefix="axformer-forms-") as scratch,
-    ):
+    with new_directory(directory) as draft, python_for(checkpoint, COMPACT) as python, TemporaryDirectory() as scratch:
         steps.begin("measuring both models")
         # The fresh process does its imports while both models are measured.
         both = made.both or doubted(measure_both(checkpoint, made.model, validation, others, seen), decided.doubts)

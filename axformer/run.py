@@ -247,7 +247,7 @@ class PruningRun:
         own = measured if decides else measure(model, checkpoint.task, self._validation.samples)
         self._both, sets = {plan: both}, {"validation": self._validation, **self._others}
         at_most = None if self._asked is None else self._asked.at_most
-        return not is_useless(checkpoint, self.decisions, self.config, sets, both, own, at_most)
+        return not is_useless(checkpoint, self.decisions, sets, both, own, at_most)
 
     @property
     def _on_deciding(self) -> Measured | None:

@@ -107,7 +107,7 @@ def make_report(
     trace, plan, path = decisions.trace, decisions.plan, decisions.path
     sets = {"validation": validation, **others}
     summaries = {name: _summary(data, checkpoint, both.doubts.get(name)) for name, data in sets.items()}
-    judged = _judged(checkpoint.task, decisions, config, sets, both, summaries, at_most)
+    judged = _judged(checkpoint.task, decisions, sets, both, summaries, at_most)
     with computing_in(base, checkpoint.dtype):
         found = measure_forms(
             *(checkpoint, small, written, sets, both.base, both.small),
@@ -159,13 +159,7 @@ def make_report(
 
 
 def is_useless(
-    checkpoint: Checkpoint,
-    decisions: Decisions,
-    config: RunConfig,
-    sets: Sets,
-    both: BothMeasured,
-    own: Measured,
-    at_most: float | None,
+    checkpoint: Checkpoint, decisions: Decisions, sets: Sets, both: BothMeasured, own: Measured, at_most: float | None
 ) -> bool:
     """Whether the report of a run without a certificate will call a model useless; otherwise as :func:`make_report`.
 
@@ -174,7 +168,7 @@ def is_useless(
         own: the model on the validation data.
     """
     summaries = {name: _summary(data, checkpoint, both.doubts.get(name)) for name, data in sets.items()}
-    judged = _judged(checkpoint.task, decisions, config, sets, both, summaries, at_most)
+    judged = _judged(checkpoint.task, decisions, sets, both, summaries, at_most)
     if judged.data is None:
         return False
     base, small = both.base[judged.data], {"validation": own, **both.small}[judged.data]
@@ -217,14 +211,13 @@ def _summary(data: DataSet | None, checkpoint: Checkpoint, doubt: str | None) ->
 def _judged(
     task: Task,
     decisions: Decisions,
-    config: RunConfig,
     sets: Sets,
     both: BothMeasured,
     data: Mapping[str, DataSummary | None],
     at_most: float | None,
 ) -> JudgedRows:
     """What forms are judged by: the least biased rows against whose labels nothing speaks."""
-    validation = data["validation"]
+    validation, config = data["validation"], decisions.targets.config
     decides = config.about.uses_labels or validation is None or validation.labels_as == OWN_ANSWERS
     order = ("test", "confirming", *(() if decides else ("validation",)), "unlabelled")
     name = next((one for one in order if (found := data.get(one)) is not None and found.doubt is None), None)

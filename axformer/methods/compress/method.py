@@ -49,8 +49,7 @@ class Compress(Method):
         """Yield the untouched model, then a trial for every budget that gives a smaller model than the previous one.
 
         A speed that is asked for is met if the model can go there: where operations lie outside of the encoder, as those of a
-        vocabulary do, a last budget makes up for them. Where the model that reaches it is of use, it is the only trial; the
-        budgets before it are there for those who cannot use it.
+        vocabulary do, a last budget makes up for them. Where the model that reaches it is of use, others are not made.
         """
         run = _Run(ground, Replay(replay))
         yield run.base()
@@ -93,8 +92,7 @@ class _Run:
         return {"milliseconds": self._milliseconds}
 
     def budgets(self) -> tuple[float, ...]:
-        """Those of the knobs, and then the one that reaches the speed asked for if it is smaller and the model can go there; of
-        these, those that are needed."""
+        """Those of the knobs, and the one that reaches the speed asked for if the model can go there, as far as they are needed."""
         config: CompressConfig = self._ground.config
         given = config.budgets
         if config.target_speedup is None:
