@@ -92,7 +92,7 @@ class _Run:
         return {"milliseconds": self._milliseconds}
 
     def budgets(self) -> tuple[float, ...]:
-        """Those of the knobs, and the one that reaches the speed asked for if the model can go there; of these, the needed ones."""
+        """Those of the knobs, and the one that reaches the speed asked for if the model can go there, where they are needed."""
         config: CompressConfig = self._ground.config
         given = config.budgets
         if config.target_speedup is None:
