@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from axformer.artifact import new_directory, write_texts
@@ -30,11 +31,11 @@ from axformer.reporting.card import CARD, PICTURE, write_card
 from axformer.reporting.card_forms import loading_of
 from axformer.reporting.form_path import FormPaths, TestedRows, certify_form, together
 from axformer.reporting.form_reports import summary
-from axformer.reporting.measure import doubted, make_report, measure_both
+from axformer.reporting.measure import BothMeasured, doubted, make_report, measure_both
 from axformer.reporting.page import PAGE, report_page
 from axformer.scores.certificate import before_training
 from axformer.scores.labelling import Labels, needed_lines
-from axformer.scores.measured import Measured
+from axformer.scores.measured import Measured, Sets
 from axformer.scores.planning import USUAL_POINTS
 from axformer.wire.answer_sheet import NEEDED, SHEET, AnswerSheet
 from axformer.wire.data_summary import Refitted
@@ -95,6 +96,8 @@ class Made:
     """Builds the compact model of another plan of the path; None where that is not known."""
     before: Sequence[Form | NotMade] | None = None
     """The untouched model in ONNX; None if that is not made yet."""
+    both: BothMeasured | None = None
+    """Both models on the data, with all doubts; None if they are not measured yet."""
 
     @property
     def refitted(self) -> Refitted | None:
@@ -109,7 +112,7 @@ def publish(
     decided: Decided,
     made: Made,
     validation: DataSet,
-    others: Mapping[str, DataSet | None],
+    others: Sets,
     directory: Path,
     forms: Collection[str],
     seen: Measured | None = None,
@@ -132,17 +135,18 @@ def publish(
     checkpoint, plan = decided.checkpoint, decided.decisions.plan
     names = {*usual_forms(plan, checkpoint.dimensions), *forms}
     steps = Counter(StepName.PACKAGING, len(names) + 2, on_step)
-    with new_directory(directory) as draft, python_for(checkpoint, COMPACT) as python:
+    with new_directory(directory) as draft, python_for(checkpoint, COMPACT) as python, TemporaryDirectory() as scratch:
         steps.begin("measuring both models")
         # The fresh process does its imports while both models are measured.
-        both = doubted(measure_both(checkpoint, made.model, validation, others, seen), decided.doubts)
+        both = made.both or doubted(measure_both(checkpoint, made.model, validation, others, seen), decided.doubts)
         is_trained = made.repaired is not None
         finished = Finished(checkpoint, plan, made.model, validation.samples, made.fits, is_trained)
         is_whole = plan == Plan.full(checkpoint.dimensions) and not is_trained
         before = made.before
         if before is None and (not is_whole or decided.decisions.measured is not None):
             before = make_before(checkpoint, names, validation.samples)
-        along = _along_path(decided, replace(made, before=before), names, validation, others)
+        along = _along_path(decided, replace(made, before=before), names, validation, others, Path(scratch))
+        finished = replace(finished, written={} if is_trained else along.written(plan))
         forms_made = make_forms(finished, names - along.elsewhere, draft, {COMPACT: python}, steps)
         forms_made += _of_other_plans(along, decided, made, validation, draft)
         written = Written(forms_made, [] if is_whole and not along.elsewhere else before or [])
@@ -184,7 +188,7 @@ def answers_of(sheet: AnswerSheet | None, along: FormPaths, labels: Labels, repo
 
 
 def _along_path(
-    decided: Decided, made: Made, names: Collection[str], validation: DataSet, others: Mapping[str, DataSet | None]
+    decided: Decided, made: Made, names: Collection[str], validation: DataSet, others: Sets, scratch: Path
 ) -> FormPaths:
     """The forms with answers of their own, certified along the path; none where nothing was to be certified or asked for."""
     measured, plan, targets = decided.decisions.measured, decided.decisions.plan, decided.decisions.targets
@@ -202,7 +206,7 @@ def _along_path(
     tested = TestedRows(sets, at_most or decided.allowed or USUAL_POINTS, decided.labels)
     try:
         found = certify_form(
-            *(ONNX_INT8, measured, targets, decided.checkpoint, made.model_of, validation.samples, tested),
+            *(ONNX_INT8, measured, targets, decided.checkpoint, made.model_of, validation.samples, tested, scratch),
             whole=next((one for one in made.before or () if isinstance(one, Form) and one.name == ONNX_INT8), None),
         )
     except FormError:
@@ -219,7 +223,8 @@ def _of_other_plans(
         assert made.model_of is not None, "forms were certified by it"
         plan = along.paths[name].kept.plan
         model = cast(made.model_of(plan), checkpoint.dtype)
-        forms += make_forms(Finished(checkpoint, plan, model, validation.samples), {name}, draft)
+        other = Finished(checkpoint, plan, model, validation.samples, written=along.written(plan))
+        forms += make_forms(other, {name}, draft)
     return forms
 
 

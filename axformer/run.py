@@ -33,8 +33,10 @@ from axformer.publishing import Decided, Made, publish
 from axformer.repair.refit import can_refit
 from axformer.repair.training import Repaired, Training, polish_training
 from axformer.reporting.look import Look, check_training_rows, look_at
+from axformer.reporting.measure import BothMeasured, doubted, is_useless, measure_both
 from axformer.scores.importance import ScoreUnits
 from axformer.scores.labelling import Labels
+from axformer.scores.measured import Measured, measure
 from axformer.surroundings import Surroundings
 from axformer.wire.run import Run, SettledRun
 from axformer.wire.steps import OnStep, ignore
@@ -91,6 +93,8 @@ class PruningRun:
         """The points that these labels are to certify; None for those of the knobs."""
         self.before: Sequence[Form | NotMade] | None = None
         """The untouched model in ONNX, if a caller has made that already; set before :meth:`publish`."""
+        self._both: dict[Plan, BothMeasured] = {}
+        """The untouched model and that of a plan, as the report measures them."""
 
     def _ground_of(self, calibrating: DataSet) -> Ground:
         """What the method works with."""
@@ -215,7 +219,18 @@ class PruningRun:
         if upto is not None:
             self._targets = replace(self._targets, is_chosen=True)
         self.decisions = self._no_decisions()
-        self._ground = replace(self._ground, surroundings=surroundings or Surroundings())
+        later = (
+            self._repair,
+            self._ground.recovery,
+            self._confirming,
+            self._unlabelled,
+        )  # what judges or changes models
+        is_judged = upto is None and all(one is None for one in later)
+        self._ground = replace(
+            self._ground,
+            surroundings=surroundings or Surroundings(),
+            is_of_use=self._is_of_use if is_judged else None,
+        )
         with closing(self._method.trials(self._ground, replay)) as running:
             for trial in running:
                 self.decisions.trace.append(trial)
@@ -223,6 +238,22 @@ class PruningRun:
                 if trial.seq == upto:
                     break
         self._measure_path(self._ground.surroundings.on_step, chooses=upto is None)
+
+    def _is_of_use(self, plan: Plan, measured: Measured) -> bool:
+        """Whether the report will not call the model of a plan useless; see :attr:`axformer.methods.base.Ground.is_of_use`."""
+        checkpoint, decides = self._checkpoint, self._on_deciding
+        model = cast(self._ground.model_of(plan), checkpoint.dtype)
+        both = doubted(measure_both(checkpoint, model, self._validation, self._others, decides), self._doubts)
+        own = measured if decides else measure(model, checkpoint.task, self._validation.samples)
+        self._both, sets = {plan: both}, {"validation": self._validation, **self._others}
+        at_most = None if self._asked is None else self._asked.at_most
+        return not is_useless(checkpoint, self.decisions, sets, both, own, at_most)
+
+    @property
+    def _on_deciding(self) -> Measured | None:
+        """The untouched model on the validation data, where that is what decided, in the number format of the report."""
+        is_known = self.deciding is self._validation and self._checkpoint.dtype is torch.float32
+        return self._ground.untouched.measured(keep=False) if is_known else None
 
     def _no_decisions(self) -> Decisions:
         return Decisions(self.config, self.dimensions, self._targets)
@@ -362,8 +393,7 @@ class PruningRun:
         model = self.model()
         fits = None if self._ground.refits is None else self._ground.refits.of(self.plan)
         files = self._method.files(self._ground, self.trace)
-        made = Made(model, repaired, fits or None, self.calibration, files, self._ground.model_of, self.before)
-        is_known = self.deciding is self._validation and self._checkpoint.dtype is torch.float32
-        seen = self._ground.untouched.measured(keep=False) if is_known else None
-        report = publish(decided, made, self._validation, self._others, directory, forms, seen, on_step)
+        both = self._both.get(self.plan)  # only where nothing is trained
+        made = Made(model, repaired, fits or None, self.calibration, files, self._ground.model_of, self.before, both)
+        report = publish(decided, made, self._validation, self._others, directory, forms, self._on_deciding, on_step)
         return report.model_dump(mode="json")

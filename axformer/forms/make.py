@@ -1,8 +1,9 @@
 """Make the forms of a finished model. Each is loaded in a fresh process and compared with the model in memory."""
 
+import shutil
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -46,6 +47,8 @@ class Finished:
     """The weights that were fitted in closed form; None if none were."""
     is_trained: bool = False
     """Whether the compact model was trained, so that all its weights differ from the checkpoint's."""
+    written: Mapping[str, Path] = field(default_factory=dict)
+    """Directories of :func:`loaded_form` with a form of this very model, by name; they are copied, and not made again."""
 
 
 def usual_forms(plan: Plan, dimensions: Dimensions) -> tuple[str, ...]:
@@ -202,9 +205,12 @@ def _write_onnx(finished: Finished, result: Path) -> None:
 
 
 def _write_onnx_int8(finished: Finished, result: Path) -> None:
-    """Quantize the ONNX form if it was written already, or else a temporary one."""
+    """Quantize the ONNX form if it was written already, or else a temporary one, unless that was done before."""
     if KINDS[ONNX].is_in(result):
         write_onnx_int8(result / HUB, result / HUB)
+        return
+    if ONNX_INT8 in finished.written:
+        shutil.copytree(finished.written[ONNX_INT8] / HUB, result / HUB, dirs_exist_ok=True)
         return
     with tempfile.TemporaryDirectory(prefix="axformer-onnx-") as scratch:
         _write_onnx(finished, Path(scratch))

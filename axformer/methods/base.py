@@ -28,6 +28,7 @@ from axformer.repair.recovery import Recovery
 from axformer.repair.refit import Fits, Refits, apply_refit
 from axformer.repair.training import Training
 from axformer.scores.importance import ScoreUnits
+from axformer.scores.measured import Measured
 from axformer.surroundings import Surroundings
 from axformer.wire.steps import Counter, StepName
 
@@ -53,6 +54,9 @@ class Ground:
     """Trains the model of every plan, for methods that do; None if models are only cut and refitted."""
     score: ScoreUnits | None = None
     """Scores heads and neurons, where a program passed it in."""
+    is_of_use: Callable[[Plan, Measured], bool] | None = None
+    """Whether the report would not call the model of a plan useless, given the model on the deciding rows; None where only the
+    finished run can tell."""
     surroundings: Surroundings = field(default_factory=Surroundings)
     """Where the run happens."""
 

@@ -24,6 +24,8 @@ class WholePlans:
         self._started = ground.surroundings.clock() - replay.seconds
         self._full = Plan.full(ground.dimensions)
         self._min_loss = float("inf")
+        self._seen: tuple[Plan, Measured] | None = None
+        """The plan that was measured last, and its model on the deciding rows."""
 
     def base(self, opening: Callable[[], Mapping[str, Any]] = dict) -> Trial:
         """The trial of the untouched model.
@@ -62,6 +64,18 @@ class WholePlans:
         upcoming = self._replay.upcoming
         return upcoming is not None and upcoming.element != element
 
+    @property
+    def is_resumed(self) -> bool:
+        """Whether a stored trial comes next."""
+        return self._replay.upcoming is not None
+
+    def measured(self, plan: Plan) -> Measured:
+        """The model of a plan on the deciding rows, built and measured once in a row."""
+        if self._seen is None or self._seen[0] != plan:
+            ground = self._ground
+            self._seen = plan, measure(ground.model_of(plan), ground.checkpoint.task, ground.samples)
+        return self._seen[1]
+
     def tried(
         self,
         element: str,
@@ -69,16 +83,15 @@ class WholePlans:
         judge: Callable[[Measured], Verdict] = lambda _: Verdict.ACCEPT,
         more: Mapping[str, Any] | None = None,
     ) -> Trial:
-        """The trial of a plan: its model is built and measured. One whose loss is not finite is rejected unseen, as after a
-        training that diverged.
+        """The trial of a plan: its model is built and measured, unless it just was. One whose loss is not finite is rejected
+        unseen, as after a training that diverged.
 
         Args:
             element: the plan's id.
             judge: decides on the model as it was measured on the deciding rows.
             more: further fields of the trial.
         """
-        ground = self._ground
-        measured = measure(ground.model_of(plan), ground.checkpoint.task, ground.samples)
+        measured = self.measured(plan)
         verdict = judge(measured) if measured.losses.isfinite().all() else Verdict.REJECT
         trial = self._record(element, plan, measured, verdict, more or {})
         self._min_loss = min(self._min_loss, trial.loss)

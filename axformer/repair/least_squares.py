@@ -11,7 +11,7 @@ the mean of K's diagonal. Without a bias, K and T are not centred. The squared e
 determines the ridge, and whether more than the bias is fitted.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -121,23 +121,28 @@ def refit(weight: Tensor, fitting: Sums, checking: Sums, *, has_bias: bool, ridg
     everything = fitting + checking
     candidates = [None, *ridges] if old.shape[1] and fitting.count and checking.count else [None]
     if len(candidates) == 1:
-        return solve(old, everything, None, has_bias=has_bias)
-    errors = [error_of(solve(old, fitting, ridge, has_bias=has_bias), checking) for ridge in candidates]
+        return next(solved(old, everything, candidates, has_bias=has_bias))
+    moments = checking.means, checking.covariances
+    errors = [error_of(fit, *moments) for fit in solved(old, fitting, candidates, has_bias=has_bias)]
     best = candidates[min(range(len(candidates)), key=errors.__getitem__)]
-    return solve(old, everything, best, has_bias=has_bias)
+    return next(solved(old, everything, [best], has_bias=has_bias))
 
 
-def solve(old: Tensor, sums: Sums, ridge: float | None, *, has_bias: bool) -> Fit:
-    """The fit with a given ridge; None fits the bias alone, which is always safe."""
-    new = old
+def solved(old: Tensor, sums: Sums, ridges: Sequence[float | None], *, has_bias: bool) -> Iterator[Fit]:
+    """The fit with each ridge; None fits the bias alone, which is always safe."""
     x, y = sums.means
-    if ridge is not None:
+    if any(ridge is not None for ridge in ridges):
         second, cross, _ = sums.covariances
         if not has_bias:  # moments about 0, since no constant can be added
             second, cross = second + torch.outer(x, x), cross + torch.outer(y, x)
-        damped = second + damping(second, ridge) * torch.eye(len(second), dtype=second.dtype, device=second.device)
-        new = old + torch.cholesky_solve((cross - old @ second).T, torch.linalg.cholesky(damped)).T
-    return Fit(new, y - new @ x if has_bias else None, ridge)
+        missing = (cross - old @ second).T
+    for ridge in ridges:
+        new = old
+        if ridge is not None:
+            damped = second.clone()
+            damped.diagonal().add_(damping(second, ridge))
+            new = old + torch.cholesky_solve(missing, torch.linalg.cholesky(damped)).T
+        yield Fit(new, y - new @ x if has_bias else None, ridge)
 
 
 def damping(second: Tensor, ridge: float) -> float:
@@ -145,11 +150,9 @@ def damping(second: Tensor, ridge: float) -> float:
     return max(ridge * float(second.diagonal().mean()), 1e-12)
 
 
-def error_of(fit: Fit, sums: Sums) -> float:
-    """The mean of |y - W x - b|^2 over the tokens."""
-    second, cross, variance = sums.covariances
-    x, y = sums.means
-    weight = fit.weight
+def error_of(fit: Fit, means: tuple[Tensor, Tensor], covariances: tuple[Tensor, Tensor, float]) -> float:
+    """The mean of |y - W x - b|^2 over the tokens of some sums."""
+    (x, y), (second, cross, variance), weight = means, covariances, fit.weight
     spread = variance - 2 * float((weight * cross).sum()) + float(((weight @ second) * weight).sum())
     offset = y - weight @ x - (0 if fit.bias is None else fit.bias)
     return spread + float(offset.square().sum())

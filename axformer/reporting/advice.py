@@ -2,11 +2,10 @@
 
 from axformer.reporting.deploy_table import deployables, is_untouched
 from axformer.reporting.deployable import Deployables
+from axformer.reporting.standing import USELESS
 from axformer.scores.path_costs import costs_of
 from axformer.wire.report import Report
 from axformer.wire.verdicts import Standing, TargetOutcome
-
-_USELESS = (Standing.WORSE, Standing.GUESSING, Standing.FEWER_CLASSES)
 
 
 def with_advice(report: Report) -> Report:
@@ -50,7 +49,7 @@ def _outcome(target: TargetOutcome, report: Report, found: Deployables) -> Targe
     standing = compact.judgement.standing
     if standing is Standing.SHOWN:
         return target.model_copy(update={"usable": True})
-    if standing not in _USELESS:
+    if standing not in USELESS:
         return target
     if not (report.config.get("target_size") or report.config.get("target_speedup")):  # someone chose it from a path
         sentence = f"{target.sentence} It is not usable: it {found.lacks(compact)}."

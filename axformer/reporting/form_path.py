@@ -5,7 +5,6 @@ own: the models of the path in their order, at 5 %, up to the first that fails. 
 operations alone. Inputs are answered one at a time, since int8 has one scale for all activations of a batch.
 """
 
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
@@ -58,6 +57,8 @@ class FormPath:
     """Its answers; None without unlabelled rows."""
     deployed: Mapping[int, DeployedPoint]
     """What was measured, by trial."""
+    files: Mapping[Plan, Path]
+    """The directory of each model's form, by plan; see :func:`axformer.forms.make.loaded_form`."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,10 @@ class FormPaths:
     def elsewhere(self) -> set[str]:
         """The forms that hold another model of the path than the result."""
         return {name for name, path in self.paths.items() if path.kept.seq and path.kept.plan != self.plan}
+
+    def written(self, plan: Plan) -> dict[str, Path]:
+        """The directories with forms of a model."""
+        return {name: path.files[plan] for name, path in self.paths.items() if plan in path.files}
 
     def in_report(self, report: Report) -> Report:
         """The report with what was certified of each form."""
@@ -112,6 +117,7 @@ def certify_form(
     model_of: Callable[[Plan], Any],
     samples: Samples,
     tested: TestedRows,
+    scratch: Path,
     on_step: OnStep = ignore,
     whole: Form | None = None,
 ) -> FormPath:
@@ -121,6 +127,7 @@ def certify_form(
         targets: counts operations.
         model_of: builds the compact model of a plan.
         samples: real inputs, by which the form is made.
+        scratch: a directory for the files of all models, which stay there.
         on_step: takes reports of how many models are tested.
         whole: the form of the untouched model, if it is there.
     """
@@ -129,15 +136,15 @@ def certify_form(
     judge = _Judge(name, [path.untouched[which] for which in sets], sets, tested, checkpoint)
     counter = Counter(StepName.PATH, len(points) - 1, on_step)
     data = next(iter(sets))
-    made: dict[int, tuple[Form, Measured]] = {}
+    made, files = dict[int, tuple[Form, Measured]](), dict[Plan, Path]()
     if whole is not None:
         made[points[0].seq] = whole, measure(whole.model, checkpoint.task, sets[data].samples)
     is_certifying = True
     for point in points[1:]:
         model = cast(model_of(point.plan), checkpoint.dtype)
-        with tempfile.TemporaryDirectory(prefix="axformer-form-") as scratch:
-            form = loaded_form(Finished(checkpoint, point.plan, model, samples), name, Path(scratch))
-            answers = [measure(form.model, checkpoint.task, data.samples) for data in sets.values()]
+        files[point.plan] = scratch / str(point.seq)
+        form = loaded_form(Finished(checkpoint, point.plan, model, samples), name, files[point.plan])
+        answers = [measure(form.model, checkpoint.task, data.samples) for data in sets.values()]
         made[point.seq] = form, answers[0]
         counter.advance(detail=f"measuring {name} of trial {point.seq}")
         if is_certifying:
@@ -148,7 +155,7 @@ def certify_form(
     certificate = judge.certificate()
     kept = next(point for point in path.points if point.seq == certificate.kept)
     deployed = _deployed(made, (data, path.untouched[data]), checkpoint, samples)
-    return FormPath(kept, certificate, judge.p_value, judge.sheet, deployed)
+    return FormPath(kept, certificate, judge.p_value, judge.sheet, deployed, files)
 
 
 def _deployed(

@@ -27,7 +27,9 @@ from axformer.reporting.findings import finding_of
 from axformer.reporting.form_reports import FormsMeasured, JudgedBy, measure_forms, stock_attention_in, summary
 from axformer.reporting.look import doubt_about
 from axformer.reporting.speed import QUICK
+from axformer.reporting.standing import USELESS, judgement_of
 from axformer.scores.answer_sheets import AnsweringModel, ConfirmingRows, sheet_of
+from axformer.scores.decisions import classes_answered, cost_of
 from axformer.scores.labelling import Labels, p_value_of
 from axformer.scores.measured import Measured, Sets, as_report, compare, measure, measure_sets
 from axformer.scores.planning import POINT, USUAL_POINTS, USUAL_POINTS_OF_A_WISH
@@ -105,10 +107,7 @@ def make_report(
     trace, plan, path = decisions.trace, decisions.plan, decisions.path
     sets = {"validation": validation, **others}
     summaries = {name: _summary(data, checkpoint, both.doubts.get(name)) for name, data in sets.items()}
-    metric = first_metric(both.base["validation"].figures)
-    judged = _judged(checkpoint.task, decisions, config, summaries, metric, at_most)
-    if judged.data is not None:
-        judged = judged.model_copy(update={"rows": _voters(sets, judged.data)})
+    judged = _judged(checkpoint.task, decisions, sets, both, summaries, at_most)
     with computing_in(base, checkpoint.dtype):
         found = measure_forms(
             *(checkpoint, small, written, sets, both.base, both.small),
@@ -159,6 +158,25 @@ def make_report(
     )
 
 
+def is_useless(
+    checkpoint: Checkpoint, decisions: Decisions, sets: Sets, both: BothMeasured, own: Measured, at_most: float | None
+) -> bool:
+    """Whether the report of a run without a certificate will call a model useless; otherwise as :func:`make_report`.
+
+    Args:
+        sets: the validation and the held-out data, by these names.
+        own: the model on the validation data.
+    """
+    summaries = {name: _summary(data, checkpoint, both.doubts.get(name)) for name, data in sets.items()}
+    judged = _judged(checkpoint.task, decisions, sets, both, summaries, at_most)
+    if judged.data is None:
+        return False
+    base, small = both.base[judged.data], {"validation": own, **both.small}[judged.data]
+    before, after = ({judged.data: one.figures, "classes_answered": classes_answered(one)} for one in (base, small))
+    cost = cost_of(base, small, ClassNames.of(checkpoint.model.config).names).model_dump(mode="json")
+    return judgement_of({**after, "cost": cost}, before, first_metric(base.figures), judged).standing in USELESS
+
+
 def _target(targets: Targets, plan: Plan) -> TargetOutcome | None:
     sentence = targets.note(plan)
     if sentence is None:
@@ -193,32 +211,27 @@ def _summary(data: DataSet | None, checkpoint: Checkpoint, doubt: str | None) ->
 def _judged(
     task: Task,
     decisions: Decisions,
-    config: RunConfig,
+    sets: Sets,
+    both: BothMeasured,
     data: Mapping[str, DataSummary | None],
-    metric: str,
     at_most: float | None,
 ) -> JudgedRows:
     """What forms are judged by: the least biased rows against whose labels nothing speaks."""
-    validation = data["validation"]
+    validation, config = data["validation"], decisions.targets.config
     decides = config.about.uses_labels or validation is None or validation.labels_as == OWN_ANSWERS
     order = ("test", "confirming", *(() if decides else ("validation",)), "unlabelled")
     name = next((one for one in order if (found := data.get(one)) is not None and found.doubt is None), None)
-    summary = None if name is None else data[name]
+    summary, rows = (None, None) if name is None else (data[name], sets[name])
     certificate = decisions.certificate
+    metric = first_metric(both.base["validation"].figures)
     usual = USUAL_POINTS_OF_A_WISH if decisions.targets.is_wished or config.expects_cost else USUAL_POINTS
     return JudgedRows(
         data=name,
-        rows=0 if summary is None else summary.rows,
+        rows=0 if rows is None else int(rows.samples.voters.sum()),
         is_share=is_share_right(task.name),
         points=certificate.points if certificate is not None and at_most is None else at_most or usual,
         guess=None if summary is None or summary.guess is None else summary.guess.get(metric),
     )
-
-
-def _voters(sets: Sets, name: str) -> int:
-    data = sets[name]
-    assert data is not None, "it was measured"
-    return int(data.samples.voters.sum())
 
 
 def _judged_by(

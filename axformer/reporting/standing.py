@@ -16,6 +16,8 @@ _ROUNDING = 1e-9
 
 
 UNJUDGED = Judgement(standing=Standing.UNKNOWN)
+USELESS = (Standing.WORSE, Standing.GUESSING, Standing.FEWER_CLASSES)
+"""What makes a model that reached its target one of no use."""
 
 
 def judgement_of(form: Mapping[str, Any], base: Mapping[str, Any], metric: str, judged: JudgedRows) -> Judgement:

@@ -49,7 +49,7 @@ class Compress(Method):
         """Yield the untouched model, then a trial for every budget that gives a smaller model than the previous one.
 
         A speed that is asked for is met if the model can go there: where operations lie outside of the encoder, as those of a
-        vocabulary do, a last budget makes up for them.
+        vocabulary do, a last budget makes up for them. Where the model that reaches it is of use, others are not made.
         """
         run = _Run(ground, Replay(replay))
         yield run.base()
@@ -92,15 +92,31 @@ class _Run:
         return {"milliseconds": self._milliseconds}
 
     def budgets(self) -> tuple[float, ...]:
-        """Those of the knobs, and then the one that reaches the speed asked for if it is smaller and the model can go there."""
+        """Those of the knobs, and the one that reaches the speed asked for if the model can go there, where they are needed."""
         config: CompressConfig = self._ground.config
         given = config.budgets
         if config.target_speedup is None:
-            return given
+            return self._needed(given)
         given = tuple(budget for budget in given if budget > self._least_share())
         share = self._share_for(config.target_speedup)
         reaching = floor(share / SHARE_STEP) * SHARE_STEP
-        return (*given, reaching) if self._least_share() < reaching < given[-1] else given
+        return self._needed((*given, reaching) if self._least_share() < reaching < given[-1] else given)
+
+    def _needed(self, budgets: tuple[float, ...]) -> tuple[float, ...]:
+        """The first budget that reaches the target, or else the last one, where its model is of use; otherwise all. A resumed
+        run goes on as it began."""
+        is_of_use, last = self._ground.is_of_use, (1.0, self._full)
+        if is_of_use is None or self.plans.is_resumed or not self._ground.targets.is_wished:
+            return budgets
+        for budget in budgets:
+            plan = self._plan_within(budget)
+            last = last if plan is None or plan == last[1] else (budget, plan)
+            if self.is_reached(last[1]):
+                break
+        budget, plan = last
+        if plan == self._full or not self.plans.measured(plan).losses.isfinite().all():
+            return budgets
+        return (budget,) if is_of_use(plan, self.plans.measured(plan)) else budgets
 
     def _share_for(self, times: float) -> float:
         """The share of the encoder's cost that may be left where the model is to cost so many times less."""

@@ -2,8 +2,10 @@
 
 import itertools
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 
 import axformer
 from axformer.config import make_config
@@ -29,7 +31,9 @@ ROWS = [{"text": row["text"]} for row in tiny_rows(500)]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("labelled", [0, 300])
-def test_what_is_certified_is_what_is_delivered(labelled: int, tmp_path: Path) -> None:
+def test_what_is_certified_is_what_is_delivered(labelled: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    exported, export = list[Any](), torch.onnx.export
+    monkeypatch.setattr(torch.onnx, "export", lambda *model, **how: exported.append(model) or export(*model, **how))
     data = tiny_rows(labelled, seed=1) if labelled else None
     axformer.prune(
         *(tiny_model(), tiny_tokenizer(), data, {"budgets": [0.85, 0.7, 0.5]}),
@@ -68,6 +72,7 @@ def test_what_is_certified_is_what_is_delivered(labelled: int, tmp_path: Path) -
     assert found, "int8 changes some answer of this model"
     deployed = {point.seq: point.deployed for point in report.path}
     tested = [one for one in sheet.models if one.form == ONNX_INT8]
+    assert len(exported) == 1 + len(tested), "the untouched model and each that was tested, and none of them twice"
     assert {seq for seq, one in deployed.items() if one is not None} == {0, *(one.seq for one in tested)}
     rows = report.data["confirming" if labelled else "unlabelled"]
     assert rows is not None
