@@ -78,7 +78,7 @@ def open_inputs(settled: SettledRun, device: str) -> Inputs:
         rows[part] = read_data(part, source_of(reference), settings)
     beat()
     seed = 0 if settings is None else settings.seed
-    loaded = for_run(load_checkpoint(run.checkpoint.uri, device, run.head, seed), rows)
+    loaded = for_run(load_checkpoint(run.checkpoint.uri, device, run.head, seed, run.pooling), rows)
     names = {part: shown_name(source.uri) for part, source in run.sources().items()}
     return replace(fitted_together(settled, loaded, rows), names=names)
 
