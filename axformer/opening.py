@@ -35,6 +35,7 @@ from axformer.scores.planning import POINT, USUAL_RATE, smallest_margin
 from axformer.scores.task_tests import takes_unlabelled
 from axformer.surroundings import Surroundings
 from axformer.tasks.causal_lm import CausalLanguageModelling
+from axformer.tasks.embedding import SentenceEmbedding
 from axformer.tasks.masked_lm import MaskedLanguageModelling
 from axformer.wire.finetuning import FinetuneSettings
 from axformer.wire.heads import NewHead
@@ -101,6 +102,11 @@ def fitted_together(settled: SettledRun, checkpoint: Checkpoint, rows: Mapping[s
     if free is not None:
         calibrates = deciding is None or (more is None and config.needs.calibration)
         calibration, confirming = split(free, deciding, checkpoint, config, calibrates=calibrates)
+    if deciding is not None and config.within_points is not None and checkpoint.task.name == SentenceEmbedding.name:
+        raise ConfigError(
+            "vectors have no labels, and rows confirm that nearest texts stay; give them as unlabelled, not as validation data",
+            "validation",
+        )
     if deciding is None:
         check_can_answer(checkpoint.task)
         assert calibration is not None, "a run without validation data has unlabelled rows that calibrate"

@@ -50,13 +50,15 @@ def slim(
         from axformer.data.reading import read_rows
         from axformer.int8 import make_int8
         from axformer.scores.task_tests import takes_unlabelled
+        from axformer.tasks.embedding import SentenceEmbedding
 
         console, source = Terminal(stderr=as_json), DataSource(data, columns_of(columns))
         with console.status("Exporting, checking and timing the model as it is"):
             made = make_int8(checkpoint, place / "as-it-is", source)
         show_as_it_is(console, made, place / "as-it-is")
         rows = read_rows(source.path, source.columns)
-        has_labels = any(map(rows.has, ANSWERS)) or not takes_unlabelled(made.checkpoint.task)
+        task, given = made.checkpoint.task, any(map(rows.has, ANSWERS))
+        has_labels = not takes_unlabelled(task) or (given and task.name != SentenceEmbedding.name)
         goal = GoalName.WITHIN_POINTS if within_points is None else f"{GoalName.WITHIN_POINTS}={within_points:g}"
         asked = RunOptions(
             checkpoint=checkpoint,

@@ -24,6 +24,7 @@ from axformer.tasks.guess import Guess
 from axformer.tasks.neighbours import NEAREST, Search, gains, overlap
 from axformer.tasks.numbers import correlations, numbers_in
 from axformer.tasks.standing import LabelAgreement
+from axformer.wire.metrics import SAME_NEAREST
 
 _COLUMNS = 6
 """Of the statistics: the nearest text by both models, the share of the ten nearest that stay, the gain of the partner, the
@@ -111,7 +112,7 @@ class SentenceEmbedding:
         return table
 
     def metrics(self, statistics: np.ndarray) -> dict[str, float]:
-        found = {"same_nearest": float(self.correct(statistics).mean()), "same_10": float(statistics[:, 2].mean())}
+        found = {SAME_NEAREST: float(self.correct(statistics).mean()), "same_10": float(statistics[:, 2].mean())}
         gained, scores = statistics[:, 3], statistics[:, 4:]
         if not np.isnan(gained).any():
             found |= {"ndcg_10": float(gained.mean()), "recall_10": float((gained > 0).mean())}
