@@ -200,6 +200,10 @@ def _training(
 ) -> Training:
     device = checkpoint.model.device
     check_trainable(checkpoint.task.name, str(device))
+    if settings.needs_labels and checkpoint.task.name == SentenceEmbedding.name:
+        raise ConfigError(
+            "finetune: vectors have no labels; train by the untouched model's alone: teacher_weight=1", "finetune"
+        )
     if settings.bf16 and low_precision(device) is not torch.bfloat16:
         raise ConfigError("finetune bf16=true: this GPU has no bfloat16; leave bf16 out")
     check_freezes(checkpoint.model, checkpoint.architecture, settings)

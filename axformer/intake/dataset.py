@@ -68,7 +68,8 @@ def encode_like(other: DataSet, rows: Rows, checkpoint: Checkpoint, config: RunC
         DataError: as in :func:`prepare`, or one set holds pairs of texts and the other does not, or labels are ambiguous, being
             names in one file and indices in the other.
     """
-    _check_pairs(other, rows)
+    if not isinstance(checkpoint.task, SentenceEmbedding):  # which embeds texts and pairs alike
+        _check_pairs(other, rows)
     encoded = encode(replace(rows, labels_as=other.rows.labels_as), checkpoint, config)
     here, there = encoded.labels_as, other.rows.labels_as
     if here != there and {here, there} == {Reading.NAMES, Reading.INDICES}:
@@ -124,7 +125,8 @@ def prepare_inputs(other: DataSet | None, rows: Rows, checkpoint: Checkpoint, co
         DataError: a column of inputs is missing, the second of two texts too where the other set has it, or a length does not
             fit the model.
     """
-    if other is not None and other.rows.has("text") and other.rows.has("text_pair"):
+    is_of_texts = isinstance(checkpoint.task, SentenceEmbedding)
+    if other is not None and not is_of_texts and other.rows.has("text") and other.rows.has("text_pair"):
         rows.require("text_pair")
     encoded = _encoded(checkpoint.task.inputs, rows, checkpoint, config)
     return DataSet(rows, _batched(encoded, checkpoint, config))
