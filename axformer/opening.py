@@ -35,10 +35,10 @@ from axformer.scores.planning import POINT, USUAL_RATE, smallest_margin
 from axformer.scores.task_tests import takes_unlabelled
 from axformer.surroundings import Surroundings
 from axformer.tasks.causal_lm import CausalLanguageModelling
-from axformer.tasks.embedding import SentenceEmbedding
 from axformer.tasks.masked_lm import MaskedLanguageModelling
 from axformer.wire.finetuning import FinetuneSettings
 from axformer.wire.heads import NewHead
+from axformer.wire.metrics import EMBEDDING
 from axformer.wire.references import DataRef, shown_name
 from axformer.wire.run import WITHOUT_LABELS, SettledRun
 
@@ -102,7 +102,7 @@ def fitted_together(settled: SettledRun, checkpoint: Checkpoint, rows: Mapping[s
     if free is not None:
         calibrates = deciding is None or (more is None and config.needs.calibration)
         calibration, confirming = split(free, deciding, checkpoint, config, calibrates=calibrates)
-    if deciding is not None and config.within_points is not None and checkpoint.task.name == SentenceEmbedding.name:
+    if deciding is not None and config.within_points is not None and checkpoint.task.name == EMBEDDING:
         raise ConfigError(
             "vectors have no labels, and rows confirm that nearest texts stay; give them as unlabelled, not as validation data",
             "validation",
@@ -200,7 +200,7 @@ def _training(
 ) -> Training:
     device = checkpoint.model.device
     check_trainable(checkpoint.task.name, str(device))
-    if settings.needs_labels and checkpoint.task.name == SentenceEmbedding.name:
+    if settings.needs_labels and checkpoint.task.name == EMBEDDING:
         raise ConfigError(
             "finetune: vectors have no labels; train by the untouched model's alone: teacher_weight=1", "finetune"
         )

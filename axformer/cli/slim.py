@@ -15,6 +15,7 @@ from axformer.cli.options import CheckpointArgument, ColumnsOption, ReportJsonOp
 from axformer.cli.prune import answer, carry_out
 from axformer.config.goals import GoalName
 from axformer.data.columns import ANSWERS, DataSource
+from axformer.wire.metrics import EMBEDDING
 
 BUDGETS = (0.8, 0.65, 0.5, 0.35)
 """The models of the path: shares of the encoder's operations."""
@@ -50,7 +51,6 @@ def slim(
         from axformer.data.reading import read_rows
         from axformer.int8 import make_int8
         from axformer.scores.task_tests import takes_unlabelled
-        from axformer.tasks.embedding import SentenceEmbedding
 
         console, source = Terminal(stderr=as_json), DataSource(data, columns_of(columns))
         with console.status("Exporting, checking and timing the model as it is"):
@@ -58,7 +58,7 @@ def slim(
         show_as_it_is(console, made, place / "as-it-is")
         rows = read_rows(source.path, source.columns)
         task, given = made.checkpoint.task, any(map(rows.has, ANSWERS))
-        has_labels = not takes_unlabelled(task) or (given and task.name != SentenceEmbedding.name)
+        has_labels = not takes_unlabelled(task) or (given and task.name != EMBEDDING)
         goal = GoalName.WITHIN_POINTS if within_points is None else f"{GoalName.WITHIN_POINTS}={within_points:g}"
         asked = RunOptions(
             checkpoint=checkpoint,

@@ -9,8 +9,7 @@ from axformer.reporting.deployable import MANY
 from axformer.reporting.rendering import passage
 from axformer.reporting.table import UNKNOWN, Table, number
 from axformer.tasks.base import Task
-from axformer.tasks.embedding import SentenceEmbedding
-from axformer.wire.metrics import first_metric
+from axformer.wire.metrics import EMBEDDING, first_metric
 from axformer.wire.report import FormReport, Report, SpeedCell
 
 _TITLES = {
@@ -45,7 +44,7 @@ class Loading:
 def loading_of(task: Task, head: Head) -> Loading:
     """Load with the task's pipeline if transformers has one, otherwise with the Auto class of the head."""
     name = head.auto_class.__name__
-    if task.name == SentenceEmbedding.name:
+    if task.name == EMBEDDING:
         return Loading("sentence-similarity", _loaded_by(SENTENCES, "model"), SENTENCES)
     if task.pipeline is not None:
         code = f'from transformers import pipeline\npredict = pipeline("{task.pipeline}", model="model")'

@@ -24,7 +24,7 @@ from axformer.tasks.guess import Guess
 from axformer.tasks.neighbours import NEAREST, Search, gains, overlap
 from axformer.tasks.numbers import correlations, numbers_in
 from axformer.tasks.standing import LabelAgreement
-from axformer.wire.metrics import SAME_NEAREST
+from axformer.wire.metrics import EMBEDDING, SAME_NEAREST
 
 _COLUMNS = 6
 """Of the statistics: the nearest text by both models, the share of the ten nearest that stay, the gain of the partner, the
@@ -34,7 +34,7 @@ number beside a pair, and its similarity."""
 class SentenceEmbedding:
     """A vector for each text; the loss is half the squared distance to the untouched model's, 1 - cosine for length 1."""
 
-    name = "embedding"
+    name = EMBEDDING
     pooled = False
     pipeline = None
 
