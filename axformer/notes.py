@@ -61,11 +61,7 @@ def notes_on(
         *(
             _on_points(checkpoint, confirming, config)
             if unlabelled is None
-            else [
-                _on_labels(
-                    confirming_rows(confirming, unlabelled), confirming_rows(unlabelled), config, checkpoint.task.name
-                )
-            ]
+            else [_on_labels(checkpoint, confirming_rows(confirming, unlabelled), confirming_rows(unlabelled), config)]
         ),
         *_on_training(checkpoint, repair),
     ]
