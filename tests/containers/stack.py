@@ -35,6 +35,8 @@ class Stack:
     host: Mapping[str, str]
     """Environment variables that say where the engine is."""
     project: str = field(default_factory=lambda: f"axformer-{secrets.token_hex(3)}")
+    root: Path = ROOT
+    """The checkout whose compose file is taken, and whose images are built."""
     port: int = field(default_factory=free_port)
     password: str = field(default_factory=lambda: secrets.token_hex(16))
 
@@ -58,7 +60,26 @@ class Stack:
     def compose(self, *arguments: str, timeout: float = SECONDS, stdin: bytes | None = None) -> str:
         """Run a command of compose, and return what it prints."""
         command = [*self.program, "--project-name", self.project, *arguments]
-        return run(command, self.environment, timeout=timeout, stdin=stdin)
+        return run(command, self.environment, self.root, timeout=timeout, stdin=stdin)
+
+    def build(self) -> None:
+        """Build the images of the checkout."""
+        if self.program[0] == "docker":
+            self.compose("build", timeout=BUILD_SECONDS)
+            return
+        mounts = [
+            f"--volume={path}:{path}:ro" for path in os.environ.get("PIP_FIND_LINKS", "").split() if Path(path).is_dir()
+        ]
+        for image, (dockerfile, arguments) in IMAGES.items():
+            given = [f"--build-arg={argument}" for argument in arguments]
+            build = ["podman", "build", "--format=docker", "--network=host", "--file", dockerfile, "--tag", image]
+            run([*build, *given, *mounts, "."], self.environment, self.root, timeout=BUILD_SECONDS)
+
+    def upgrade(self, root: Path) -> None:
+        """What its users do with a new version: build its images, and start what they changed."""
+        self.root = root
+        self.build()
+        self.start()
 
     def exec(self, service: str, *command: str, stdin: bytes | None = None) -> str:
         """Run a command in a service's container."""
@@ -92,27 +113,36 @@ class Stack:
 
 
 @contextmanager
-def running() -> Iterator[Stack]:
-    """The stack from images that were built now; it is removed with its volumes at the end.
+def running(root: Path = ROOT) -> Iterator[Stack]:
+    """The stack from images that were built now from a checkout; it is removed with its volumes at the end.
 
     Raises:
         RuntimeError: no engine is here, or an image does not build.
     """
     with ExitStack() as undo:
         stack = _docker() or _podman(undo)
+        stack.root = root
+        stack.build()
         undo.callback(stack.compose, "down", "--volumes", "--timeout", "10")
         stack.start()
         yield stack
 
 
-def run(command: Sequence[str], environment: Mapping[str, str], *, timeout: float, stdin: bytes | None = None) -> str:
-    """Run a command in the checkout.
+def run(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    root: Path = ROOT,
+    *,
+    timeout: float,
+    stdin: bytes | None = None,
+) -> str:
+    """Run a command in a checkout.
 
     Raises:
         RuntimeError: it failed; the message has what it wrote last.
     """
     ran = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, input=stdin, check=False, timeout=timeout
+        command, cwd=root, env=environment, capture_output=True, input=stdin, check=False, timeout=timeout
     )
     if ran.returncode:
         raise RuntimeError(f"{' '.join(command)} ended with {ran.returncode}: {ran.stderr.decode()[-4000:]}")
@@ -123,9 +153,7 @@ def _docker() -> Stack | None:
     for command in (("docker", "info"), ("docker", "compose", "version")):
         if shutil.which("docker") is None or subprocess.run(command, capture_output=True, check=False).returncode:
             return None
-    stack = Stack(["docker", "compose"], {})
-    stack.compose("build", timeout=BUILD_SECONDS)
-    return stack
+    return Stack(["docker", "compose"], {})
 
 
 def _podman(undo: ExitStack) -> Stack:
@@ -136,13 +164,6 @@ def _podman(undo: ExitStack) -> Stack:
     configuration.write_text((Path(__file__).parent / "containers.conf").read_text())
     environment = {**os.environ, "CONTAINERS_CONF": str(configuration)}
     run(["bash", "tests/containers/bases.sh"], environment, timeout=BUILD_SECONDS)
-    mounts = [
-        f"--volume={path}:{path}:ro" for path in os.environ.get("PIP_FIND_LINKS", "").split() if Path(path).is_dir()
-    ]
-    for image, (dockerfile, arguments) in IMAGES.items():
-        given = [f"--build-arg={argument}" for argument in arguments]
-        build = ["podman", "build", "--format=docker", "--network=host", "--file", dockerfile, "--tag", image]
-        run([*build, *given, *mounts, "."], environment, timeout=BUILD_SECONDS)
     address = f"unix://{place}/podman.sock"
     service = subprocess.Popen(["podman", "system", "service", "--time=0", address], env=environment)
     undo.callback(service.wait)

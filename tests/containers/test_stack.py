@@ -1,4 +1,6 @@
-"""The compose file from built images: one job of each kind, and each container killed in turn. ``make test-containers``."""
+"""The compose file from built images: one job of each kind, and each container killed in turn. ``make compose-test``.
+
+``AXFORMER_TEST_BEFORE`` names a commit or tag of the project: the stack is upgraded from it too, in the middle of a pass."""
 
 import json
 import os
@@ -10,14 +12,14 @@ from typing import Any
 import pytest
 
 from axformer.client import Client
-from tests.containers.stack import BUILD_SECONDS, Stack, running
+from tests.containers.stack import BUILD_SECONDS, ROOT, SECONDS, Stack, run, running
 from tests.faults.undisturbed import KNOBS, PRESET
 from tests.tiny_models import save_tiny_checkpoint, tiny_rows, write_rows
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(BUILD_SECONDS + 3600),
-    pytest.mark.skipif("AXFORMER_TEST_CONTAINERS" not in os.environ, reason="make test-containers runs it"),
+    pytest.mark.skipif("AXFORMER_TEST_CONTAINERS" not in os.environ, reason="make compose-test runs it"),
 ]
 END = 1200.0
 """Seconds within which a job ends."""
@@ -32,9 +34,14 @@ def stack() -> Iterator[Stack]:
 
 @pytest.fixture(scope="module")
 def client(stack: Stack) -> Iterator[Client]:
-    (key,) = re.findall("axk_[0-9a-f_]+", stack.exec("api", "python", "-m", "api.admin", "team", "create", "nlp"))
-    with Client(stack.url, key) as client:
+    with client_of(stack) as client:
         yield client
+
+
+def client_of(stack: Stack) -> Client:
+    """A client of a new team."""
+    (key,) = re.findall("axk_[0-9a-f_]+", stack.exec("api", "python", "-m", "api.admin", "team", "create", "nlp"))
+    return Client(stack.url, key)
 
 
 @pytest.fixture(scope="module")
@@ -112,3 +119,28 @@ def test_a_dump_brings_back_what_was_lost(stack: Stack, client: Client) -> None:
     assert [job.id for job in client.jobs()] == before[1:]
     in_postgres(stack, "psql --quiet", dump.encode())
     assert [job.id for job in client.jobs()] == before
+
+
+@pytest.fixture
+def before(tmp_path: Path) -> Iterator[Path]:
+    """A checkout of the version before."""
+    version = os.environ.get("AXFORMER_TEST_BEFORE") or pytest.skip(
+        "AXFORMER_TEST_BEFORE names no version to upgrade from"
+    )
+    place = tmp_path / "before"
+    run(["git", "worktree", "add", "--detach", str(place), version], os.environ, timeout=SECONDS)
+    yield place
+    run(["git", "worktree", "remove", "--force", str(place)], os.environ, timeout=SECONDS)
+
+
+def test_an_upgrade_in_the_middle_of_a_pass_loses_nothing(before: Path, inputs: dict[str, Path]) -> None:
+    with running(before) as stack, client_of(stack) as client:
+        first = client.wait(client.submit("finished", **inputs, preset=PRESET, config=KNOBS).id, END)
+        assert first.has_succeeded, first.error
+        second = client.submit("upgraded", **inputs, preset=PRESET, config=KNOBS)
+        stack.upgrade(ROOT)
+        assert client.job(first.id).has_succeeded
+        upgraded = client.wait(second.id, END)
+        assert upgraded.has_succeeded, upgraded.error
+        assert told(upgraded, client) == told(first, client)
+        assert "missing: 0" in stack.exec("api", "python", "-m", "store.check")
