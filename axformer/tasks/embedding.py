@@ -62,7 +62,7 @@ class SentenceEmbedding:
             "question": spec.prompt("query"),
             "context": spec.prompt("document", "passage", "corpus"),
         }
-        parts = [[f"{prompts.get(name, spec.prompt())}{text}".strip() for text in rows.texts(name)] for name in columns]
+        parts = [[prompts.get(name, spec.prompt()) + text for text in rows.texts(name)] for name in columns]
         texts = [text for row in zip(*parts, strict=True) for text in row]
         own = (
             spec.max_length
