@@ -102,11 +102,8 @@ def fitted_together(settled: SettledRun, checkpoint: Checkpoint, rows: Mapping[s
     if free is not None:
         calibrates = deciding is None or (more is None and config.needs.calibration)
         calibration, confirming = split(free, deciding, checkpoint, config, calibrates=calibrates)
-    if deciding is not None and config.within_points is not None and checkpoint.task.name == EMBEDDING:
-        raise ConfigError(
-            "vectors have no labels, and rows confirm that nearest texts stay; give them as unlabelled, not as validation data",
-            "validation",
-        )
+    if checkpoint.task.name == EMBEDDING:
+        _check_embedder(config, confirms=free is not None)
     if deciding is None:
         check_can_answer(checkpoint.task)
         assert calibration is not None, "a run without validation data has unlabelled rows that calibrate"
@@ -121,6 +118,21 @@ def fitted_together(settled: SettledRun, checkpoint: Checkpoint, rows: Mapping[s
         repair = _training(train, settled.finetune, deciding, checkpoint, config, fitted_to)
     inputs = Inputs(checkpoint, deciding, measuring, repair, calibration)
     return inputs if confirming is None else _with_unlabelled(inputs, confirming, config)
+
+
+def _check_embedder(config: RunConfig, *, confirms: bool) -> None:
+    """Check that nothing asks for labels of vectors, which have none."""
+    if config.about.uses_labels:
+        raise ConfigError(
+            f"method={config.method} decides by labels, which vectors have not; take a goal without: operations, speedup or "
+            "same-answers",
+            "config",
+        )
+    if config.within_points is not None and not confirms:
+        raise ConfigError(
+            "vectors have no labels, and rows confirm that nearest texts stay; give them as unlabelled, not as validation data",
+            "validation",
+        )
 
 
 def for_run(checkpoint: Checkpoint, rows: Mapping[str, Rows]) -> Checkpoint:
@@ -202,7 +214,8 @@ def _training(
     check_trainable(checkpoint.task.name, str(device))
     if settings.needs_labels and checkpoint.task.name == EMBEDDING:
         raise ConfigError(
-            "finetune: vectors have no labels; train by the untouched model's alone: teacher_weight=1", "finetune"
+            "finetune: vectors have no labels; train by the untouched model's alone, with teacher=true teacher_weight=1",
+            "finetune",
         )
     if settings.bf16 and low_precision(device) is not torch.bfloat16:
         raise ConfigError("finetune bf16=true: this GPU has no bfloat16; leave bf16 out")

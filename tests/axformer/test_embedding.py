@@ -260,3 +260,21 @@ def test_forms_without_this_package_give_the_same_vectors(written: Path, tmp_pat
     inputs = checkpoint.tokenizer([f"word4 {TEXTS[0]}"], return_tensors="np")
     (vector,) = session.run([VECTOR], {name: inputs[name] for name in inputs})[0]
     np.testing.assert_allclose(expected[0], vector, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"validation": "rows"}, "decides by labels"),
+        ({"validation": "rows", "goal": "within-points=1"}, "give them as unlabelled"),
+        ({"unlabelled": "rows", "goal": "operations=2", "train": "rows"}, "vectors have no labels"),
+        ({"unlabelled": "rows", "goal": "operations=2", "pooling": "mean"}, "leave pooling=mean out"),
+    ],
+)
+def test_what_asks_for_labels_of_vectors_is_refused(
+    written: Path, tmp_path: Path, asked: dict[str, Any], said: str
+) -> None:
+    rows = str(write_rows(tmp_path / "rows.jsonl", [{"text": text} for text in TEXTS]))
+    given = {name: rows if value == "rows" else value for name, value in asked.items()}
+    with pytest.raises((ConfigError, CheckpointError), match=said):
+        PruningRun.open(read_run({"checkpoint": str(written), **given}))
