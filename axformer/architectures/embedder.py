@@ -5,6 +5,7 @@ its output is data, in the key :data:`SPEC` of the configuration.
 """
 
 import inspect
+from copy import deepcopy
 from functools import cache
 from typing import Any, Literal
 
@@ -119,3 +120,17 @@ def embedder_class(family: Any) -> Any:
 def plain_class(model_class: Any) -> Any:
     """The class of transformers that reads the weights of an embedder's; any other class itself."""
     return getattr(model_class, "plain", model_class)
+
+
+def pooled(model: Any, family: Any, pooling: str) -> Any:
+    """An embedder with the weights of a model in memory; its head, if it has one, is left out.
+
+    Args:
+        family: the class of its family's models without a head.
+    """
+    config = deepcopy(model.config)
+    setattr(config, SPEC, Embedding.model_validate({"pooling": (pooling,)}).model_dump())
+    made = embedder_class(family)(config).to(device=model.device, dtype=model.dtype)
+    weights = model.base_model.state_dict()
+    made.load_state_dict({name: weights[name] for name in made.state_dict()})
+    return made

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from transformers import AutoTokenizer
 
 from axformer.architectures.base import Architecture
+from axformer.architectures.embedder import pooled
 from axformer.architectures.heads import Head
 from axformer.architectures.registry import architecture_of
 from axformer.data.padding import Padding, padding_of
@@ -133,8 +134,11 @@ def load_checkpoint(
     )
 
 
-def from_memory(model: Any, tokenizer: Any) -> Checkpoint:
+def from_memory(model: Any, tokenizer: Any, pooling: str | None = None) -> Checkpoint:
     """Make a checkpoint from a copy of a model in memory.
+
+    Args:
+        pooling: how an encoder becomes an embedder; None for a model with a head.
 
     Raises:
         WrongTypeError: model or tokenizer has the wrong type.
@@ -143,10 +147,13 @@ def from_memory(model: Any, tokenizer: Any) -> Checkpoint:
     model = model_in(model)
     check_tokenizer(tokenizer)
     architecture = architecture_of(model.config.model_type)
+    if pooling is not None:
+        model = pooled(model, architecture.base_class, pooling)
     head = architecture.head_of(model)
     if head is None:
         raise CheckpointError(
-            f"a {type(model).__name__} has no supported head; fine-tune it as one of {names_of(architecture.heads)}"
+            f"a {type(model).__name__} has no supported head; fine-tune it as one of {names_of(architecture.heads)}, or where it "
+            "embeds texts say how it is pooled, for example pooling='mean'"
         )
     copy = with_plain_switches(without_autocast(deepcopy(model)).float())
     _settle_labels(copy.config)

@@ -240,6 +240,7 @@ def test_a_plain_encoder_is_pooled_as_asked(tmp_path: Path) -> None:
     with torch.inference_mode():
         expected = model(**inputs).last_hidden_state.mean(dim=1)
         torch.testing.assert_close(found.model(**inputs)[VECTOR], expected)
+        torch.testing.assert_close(from_memory(model, tokenizer, "mean").model(**inputs)[VECTOR], expected)
     with pytest.raises(ConfigError, match="not both"):
         read_run({"checkpoint": "c", "unlabelled": "u", "pooling": "mean", "head": {"task": "regression"}}).settled()
 
