@@ -152,8 +152,8 @@ def from_memory(model: Any, tokenizer: Any, pooling: str | None = None) -> Check
     head = architecture.head_of(model)
     if head is None:
         raise CheckpointError(
-            f"a {type(model).__name__} has no supported head; fine-tune it as one of {names_of(architecture.heads)}, or where it "
-            "embeds texts say how it is pooled, for example pooling='mean'"
+            f"a {type(model).__name__} has no supported head; fine-tune it as one of {names_of(architecture.heads)}, or where "
+            "it embeds texts say how it is pooled, for example pooling='mean'"
         )
     copy = with_plain_switches(without_autocast(deepcopy(model)).float())
     _settle_labels(copy.config)
