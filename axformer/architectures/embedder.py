@@ -45,9 +45,8 @@ class Embedding(BaseModel):
     """How vectors are compared (``similarity_fn_name``); None for the cosine."""
 
     def prompt(self, *names: str) -> str:
-        """The prompt of the first of these names that there is, or else the default one; empty if there is none."""
-        known = next((name for name in (*names, self.default_prompt) if name in self.prompts), None)
-        return "" if known is None else self.prompts[known]
+        """The prompt of the first of these names that there is, or without names the default one; empty if there is none."""
+        return next((self.prompts[name] for name in names or (self.default_prompt,) if name in self.prompts), "")
 
     def size(self, hidden: int) -> int:
         """Numbers of a vector, given those of a token's."""

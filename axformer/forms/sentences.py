@@ -43,11 +43,7 @@ def write_sentences(config: Any, directory: Path) -> None:
     _write(directory / MODULES, modules)
     _write(directory / SENTENCE_LIMITS, _limits(config, spec))
     _write(directory / SENTENCE_CONFIG, _settings(spec))
-    used = {key: mode in spec.pooling for key, mode in MODES.items()}
-    _write(
-        directory / "1_Pooling" / "config.json",
-        {"word_embedding_dimension": config.hidden_size, **used, "include_prompt": True},
-    )
+    _write(directory / "1_Pooling" / "config.json", _pooling(config, spec))
     if spec.normalize:
         _write(directory / "2_Normalize" / "config.json", {})
 
@@ -58,6 +54,14 @@ def _limits(config: Any, spec: Embedding) -> dict[str, Any]:
     has_pooler = "add_pooling_layer" in inspect.signature(base.__init__).parameters
     without = {"model_args": {"add_pooling_layer": False}} if has_pooler else {}
     return {"max_seq_length": spec.max_length, "do_lower_case": False, **without}
+
+
+def _pooling(config: Any, spec: Embedding) -> dict[str, Any]:
+    """The pooling by keys of all versions, which have an order of their own; in another order by those of version 6."""
+    used = {key: mode in spec.pooling for key, mode in MODES.items()}
+    if [mode for mode in MODES.values() if mode in spec.pooling] == list(spec.pooling):
+        return {"word_embedding_dimension": config.hidden_size, **used, "include_prompt": True}
+    return {"embedding_dimension": config.hidden_size, "pooling_mode": list(spec.pooling), "include_prompt": True}
 
 
 def _settings(spec: Embedding) -> dict[str, Any]:

@@ -85,7 +85,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("embedder")
     save_tiny_checkpoint(place / "bert")
     chain = [models.Transformer(str(place / "bert"), max_seq_length=20)]
-    chain += [models.Pooling(32, pooling_mode=("cls", "mean")), models.Normalize()]
+    chain += [models.Pooling(32, pooling_mode=("mean", "cls")), models.Normalize()]
     prompts = {"query": "word1 word2 ", "document": "word3 ", "all": "word4 "}
     made = SentenceTransformer(modules=chain, device="cpu", prompts=prompts, default_prompt_name="all", truncate_dim=48)
     made.save(str(place / "made"), create_model_card=False)
