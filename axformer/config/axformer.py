@@ -155,6 +155,10 @@ class PassConfig(RunConfig):
     """A condition on acceptances beside the paper's rule, which uses one validation set hundreds of times: the mean loss must
     fall on each of this many parts of the data. By chance alone, all of 5 parts gain once in 32 trials; with 5 parts, each
     has a fifth of a small set. None is the paper's rule."""
+    conditions: tuple[Literal["temperature", "stable", "metric"], ...] = ()
+    """More conditions on acceptances before a trade. ``temperature`` compares losses at each model's own best temperature, so
+    that a removal must add information and not doubt; ``stable`` accepts what the rule would accept in 90 % of bootstrap draws
+    of the rows; ``metric`` accepts nothing that lowers the first metric of the deciding rows."""
     repair: Literal["none", "refit"] = "none"
     """``refit`` fits the rest of a trial's block in closed form before the loss is measured. The output projection of a block
     that lost heads or neurons then gives nearly the same outputs as before, and a removed block leaves a constant. Neurons are
@@ -189,7 +193,17 @@ class PassConfig(RunConfig):
     @property
     def needs(self) -> Needs:
         gradients = self.order is Order.IMPORTANCE or self.neuron_groups == "ranked"
-        return Needs(fitting=self.repair == "refit", gradients=gradients, calibration=self.repair == "refit")
+        return Needs(
+            fitting=self.repair == "refit",
+            gradients=gradients,
+            calibration=self.repair == "refit",
+            temperatures="temperature" in self.conditions,
+        )
+
+    @property
+    def is_guarded(self) -> bool:
+        """Whether more than the paper's rule decides before a trade."""
+        return self.safeguard is not None or bool({"stable", "metric"} & set(self.conditions))
 
     @property
     def trade_shares(self) -> tuple[float, ...]:

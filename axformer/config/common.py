@@ -64,6 +64,8 @@ class Needs:
     """With training data, the model of every trial is trained, and not the kept one alone."""
     polish: int = 0
     """Epochs for which every model is trained on the calibration rows, taught by the untouched model."""
+    temperatures: bool = False
+    """Losses are compared at each model's own best temperature."""
     base: bool = False
     """Models are cut from a base model, where there is one, and not from the one that was trained with its new head."""
     drops: int = 0

@@ -18,6 +18,7 @@ from axformer.evaluation.threads import ThreadedEvaluator, threads_for
 from axformer.intake.checkpoint import Checkpoint
 from axformer.plan.plan import Plan
 from axformer.scores.measured import Measured, Recording, measure
+from axformer.scores.temperature import LossCurves
 from axformer.tasks.base import Losses
 
 
@@ -60,7 +61,8 @@ class Untouched:
         self._fitting = fitting
         self._kept: Evaluator | None = None
         self._measured: Measured | None = None
-        self.recording = Recording(checkpoint.task, samples)
+        curves = LossCurves(checkpoint.task, samples) if config.needs.temperatures else None
+        self.recording = Recording(checkpoint.task, samples, curves)
         """What the model that was measured last makes of the samples, if it is recorded."""
 
     def measured(self, *, keep: bool) -> Measured:

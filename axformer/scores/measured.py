@@ -16,6 +16,7 @@ from axformer.data.batches import Batch, Samples
 from axformer.intake.dataset import DataSet
 from axformer.pulse import beat
 from axformer.scores.confidence import Figures, Interval, bootstrap, interval, mcnemar
+from axformer.scores.temperature import LossCurves
 from axformer.tasks.base import Task
 from axformer.wire.report import Comparison, Difference, Scores
 
@@ -76,12 +77,14 @@ class Recording:
     """Computes a task's losses and records them with the answers. Model rows that an evaluator does not compute again, because
     a plan does not affect them, keep their earlier values."""
 
-    def __init__(self, task: Task, samples: Samples) -> None:
+    def __init__(self, task: Task, samples: Samples, curves: LossCurves | None = None) -> None:
         """
         Args:
             samples: the data set that all batches belong to.
+            curves: takes the losses at other temperatures too.
         """
         self._task = task
+        self.curves = curves
         self._samples = samples
         rows = len(samples.sample_of_row)
         self._losses = torch.zeros(rows)
@@ -101,6 +104,8 @@ class Recording:
             self._losses[batch.rows.cpu()] = losses.cpu()
             for row, answer in zip(batch.rows.tolist(), self._task.answers(output, batch), strict=True):
                 self._answers[row] = answer
+            if self.curves is not None:
+                self.curves.record(output, batch)
         return losses
 
     def measured(self, losses: Tensor | None = None) -> Measured:

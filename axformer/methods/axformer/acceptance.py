@@ -75,9 +75,9 @@ def decided(bounds: Bounds, rule: Rule) -> Verdict | None:
 
 
 def was_refused(trial: Trial, config: PassConfig) -> bool:
-    """Whether a trial was refused because of the safeguard."""
+    """Whether a trial was refused because of the safeguard or a condition."""
     is_kept = trial.verdict in (Verdict.REFINE, Verdict.REJECT)
-    if config.safeguard is None or not is_kept or trial.loss_is_bound or trial.phase is Phase.TRADE:
+    if not config.is_guarded or not is_kept or trial.loss_is_bound or trial.phase is Phase.TRADE:
         return False
     assert trial.helped is not None, "only the base trial has none"
     rule = Rule(

@@ -19,6 +19,7 @@ from axformer.errors import ConfigError
 from axformer.evaluation.base import Evaluator, Part
 from axformer.methods.axformer.acceptance import Bounds, Rule, decided, verdict_of_kept
 from axformer.methods.axformer.state import PassState
+from axformer.methods.axformer.whole import Whole
 from axformer.plan.elements import Element, ElementKind
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Verdict
@@ -66,6 +67,13 @@ class Tally:
         self.seen += int(votes.sum())
         if self._reference is not None:
             self.helped += self._count_helped(part.losses[votes], self._reference[part.places][votes])
+
+    @property
+    def votes(self) -> Tensor:
+        """Of each sample that is counted 1 if it is helped and else 0, NaN of the others; shape (samples,)."""
+        assert self._reference is not None, "there is something to compare with"
+        helped = self.losses <= self._reference if self._ties_help else self.losses < self._reference
+        return helped.double().masked_fill(~self._voters, math.nan)
 
     @property
     def is_complete(self) -> bool:
@@ -187,6 +195,7 @@ class Judge:
         samples = evaluator.samples
         self._voters, self._hard_voters = (voters_of(samples, config, is_hard=is_hard) for is_hard in (False, True))
         self._is_safe = is_safe
+        self._draws = Draws(samples, config.seed) if "stable" in config.conditions else None
         self._metric_limit = metric_limit
         self.trade_share: float | None = None
         """The share of the tolerance that this round of the trade may spend; None until the gains are taken."""
@@ -211,7 +220,7 @@ class Judge:
         tally = self._measured(plan, rule, Tally(voters, state.reference, ties_help=self._config.variant.ties_help))
         verdict = decided(tally.bounds, rule)
         assert verdict is not None, "a trial that is measured to the end is decided"
-        if verdict is Verdict.ACCEPT and not self._withstands(tally.losses, state):
+        if verdict is Verdict.ACCEPT and not self._withstands(tally, plan, state):
             verdict = verdict_of_kept(tally.loss, rule)
         return Judged(tally, verdict)
 
@@ -234,17 +243,23 @@ class Judge:
                 break
         return tally
 
-    def _withstands(self, losses: Tensor, state: PassState) -> bool:
+    def _withstands(self, tally: Tally, plan: Plan, state: PassState) -> bool:
         """Whether a change with these losses may be accepted. Accepted changes are always measured to the end.
 
         A gain must pass the safeguard. A trade is not a gain, so the metric limit applies to it instead.
         """
         if self.trade_share is not None:
-            return self._metric_limit is None or self._metric_limit.allows(losses, self.trade_share)
-        if self._is_safe is None:
-            return True
+            return self._metric_limit is None or self._metric_limit.allows(tally.losses, self.trade_share)
         assert state.current is not None, "it is measured again after a replay"
-        return self._is_safe(state.current.double() - losses.double())
+        gains = state.current.double() - tally.losses.double()
+        if self._is_safe is not None and not self._is_safe(gains):
+            return False
+        if self._draws is not None and not self._draws.agree(gains, tally.votes, self._config.majority_fraction):
+            return False
+        if "metric" not in self._config.conditions:
+            return True
+        assert isinstance(self._evaluator, Whole), "plans are measured to their end"
+        return self._evaluator.metric(plan) >= self._evaluator.metric(state.plan)
 
 
 def safeguard_of(config: PassConfig, samples: Samples) -> IsSafe | None:
@@ -257,6 +272,38 @@ def safeguard_of(config: PassConfig, samples: Samples) -> IsSafe | None:
         return None
     folds = folds_of(int(samples.voters.sum()), config.safeguard, config.seed)[samples.inputs]
     return lambda gains: is_gain_on_each(gains, folds)
+
+
+DRAWS, STABLE = 1_000, 0.9
+"""Bootstrap draws, and the share of them in which the rule must accept."""
+
+
+class Draws:
+    """Bootstrap draws of the inputs, whose copies are drawn together (Meinshausen and Buehlmann, Stability Selection)."""
+
+    def __init__(self, samples: Samples, seed: int) -> None:
+        self._inputs = samples.inputs
+        count = int(samples.voters.sum())
+        generator = torch.Generator().manual_seed(seed)
+        drawn = torch.randint(count, (DRAWS, count), generator=generator)
+        self._times = torch.zeros(DRAWS, count).scatter_add_(1, drawn, torch.ones(DRAWS, count))
+        """How often each draw has each input, shape (draws, inputs)."""
+
+    def agree(self, gains: Tensor, votes: Tensor, majority: float) -> bool:
+        """Whether in enough draws the mean loss falls and more than the majority of those that vote are helped.
+
+        Args:
+            gains: the fall of each sample's loss, shape (samples,).
+            votes: see :attr:`Tally.votes`.
+        """
+        counted = ~votes.isnan()
+        fall, helped, voters = (
+            self._times @ self._by_input(values) for values in (gains, votes.nan_to_num(), counted.double())
+        )
+        return float(((fall > 0) & (helped > majority * voters)).double().mean()) >= STABLE
+
+    def _by_input(self, values: Tensor) -> Tensor:
+        return torch.zeros(self._times.shape[1], dtype=torch.float64).index_add_(0, self._inputs, values).float()
 
 
 def folds_of(total: int, folds: int, seed: int) -> Tensor:

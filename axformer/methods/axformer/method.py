@@ -16,14 +16,17 @@ from axformer.methods.axformer.judge import (
     voters_of,
 )
 from axformer.methods.axformer.ordering import inspection_order
+from axformer.methods.axformer.whole import Whole
 from axformer.methods.base import Ground, Method
 from axformer.plan.blocks import Block, BlockKind
 from axformer.plan.elements import Element, neuron_group
+from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial
 from axformer.repair.local import LocalFits
 from axformer.repair.refit import can_refit
 from axformer.scores.importance import Ranked, owners_of, scores_of
 from axformer.scores.ranking import Scores
+from axformer.tasks.regression import Regression
 from axformer.wire.steps import Counter, StepName
 
 
@@ -33,8 +36,13 @@ class AxFormer(Method):
     fits = LocalFits
 
     def check(self, config: PassConfig, checkpoint: Checkpoint) -> None:
-        """Check that the order names blocks of the model, and that each layer has weights of its own if they are fitted."""
+        """Check that the order names blocks of the model, that each layer has weights of its own if they are fitted, and that
+        there are probabilities where temperatures are."""
         inspection_order(checkpoint.dimensions, config)
+        if config.needs.temperatures and isinstance(checkpoint.task, Regression):
+            raise ConfigError(
+                "knob conditions: a regression answers with numbers, which have no temperature; leave 'temperature' out"
+            )
         if config.needs.fitting and not can_refit(checkpoint.model, checkpoint.architecture):
             raise ConfigError(
                 f"knob repair=refit: the layers of models of type '{checkpoint.architecture.model_type}' share their weights, "
@@ -63,7 +71,10 @@ class AxFormer(Method):
         if config.within_points is not None and config.trades_within_points:
             limit = MetricLimit(config.within_points, ground.untouched.recording)
         scores = _importance(ground) if config.needs.gradients else None
-        with ground.untouched.evaluator(recorded=limit is not None) as evaluator:
+        watches = not {"temperature", "metric"}.isdisjoint(config.conditions)
+        with ground.untouched.evaluator(recorded=watches or limit is not None) as evaluator:
+            if watches:
+                evaluator = Whole(evaluator, ground.untouched.recording, Plan.full(ground.dimensions))
             yield from search(
                 evaluator,
                 ground.dimensions,

@@ -83,7 +83,7 @@ class PassMeter:
     @property
     def refused_by_safeguard(self) -> int | None:
         """How many trials the rule would have accepted and the safeguard refused; None without a safeguard."""
-        return None if self._config.safeguard is None else self._refused
+        return self._refused if self._config.is_guarded else None
 
     def _add(self, element: Element, trial: Trial) -> None:
         if element in self._blocks and element not in self._inspected:

@@ -17,14 +17,17 @@ from axformer.intake.dataset import prepare
 from axformer.methods.axformer.acceptance import was_refused
 from axformer.methods.axformer.algorithm import search
 from axformer.methods.axformer.judge import (
+    Draws,
     folds_of,
     is_gain_on_each,
     safeguard_of,
 )
 from axformer.methods.base import plan_of
 from axformer.plan.elements import parse
+from axformer.plan.path import points_of
 from axformer.plan.trial import Trial, Verdict
 from axformer.run import PruningRun
+from axformer.scores.measured import Recording
 from tests.plain import PlainEvaluator
 from tests.tiny_models import tiny_model, tiny_rows, tiny_tokenizer
 
@@ -52,6 +55,15 @@ def trials_of(config: PassConfig) -> tuple[Trial, ...]:
 def plain_of(config: PassConfig) -> PlainEvaluator:
     samples = prepare(ROWS, CHECKPOINT, config).samples
     return PlainEvaluator(CHECKPOINT.model, CHECKPOINT.architecture, CHECKPOINT.task, samples)
+
+
+CONDITIONS: list[dict[str, object]] = [
+    {"conditions": ("temperature",)},
+    {"conditions": ("stable",)},
+    {"conditions": ("metric",)},
+    {"conditions": ("temperature", "stable", "metric"), "refine_margin": 100.0},
+    {"conditions": ("temperature", "metric"), "tolerance": 0.2, "confirm": 0.3, "within_points": 20.0},
+]
 
 
 def timeless(trials: Iterable[Trial]) -> list[Trial]:
@@ -158,3 +170,42 @@ def test_more_folds_than_samples_are_refused() -> None:
     plain = plain_of(config)
     with pytest.raises(ConfigError, match="safeguard=31 is more than the 30 different inputs"):
         next(search(plain, run.dimensions, config, parameters_left=lambda _: 0))
+
+
+@pytest.mark.parametrize("knobs", CONDITIONS, ids=lambda knobs: "-".join(knobs["conditions"]))
+def test_a_pass_with_conditions_resumes_as_if_undisturbed(knobs: dict[str, object]) -> None:
+    config = config_of(LOOSE | knobs)
+    whole = trials_of(config)
+    for cut in {1, 2, *range(3, len(whole), max(1, len(whole) // 8)), len(whole)}:
+        assert timeless(run_of(config).trials(replay=whole[:cut])) == timeless(whole)
+
+
+def test_nothing_that_is_accepted_lowers_the_metric() -> None:
+    loose = LOOSE | {"majority_fraction": 0.0, "refine_margin": 100.0}
+    config, without = (config_of(loose | {"conditions": given}) for given in (("metric",), ()))
+    kept, free = (metrics_along(one) for one in (config, without))
+    assert kept == sorted(kept)
+    assert free != sorted(free), "this pass is meant to have something to refuse"
+
+
+def metrics_along(config: PassConfig) -> list[float]:
+    """The accuracy of the untouched model and of each acceptance."""
+    recording = Recording(CHECKPOINT.task, prepare(ROWS, CHECKPOINT, config).samples)
+    plain = PlainEvaluator(CHECKPOINT.model, CHECKPOINT.architecture, recording, plain_of(config).samples)
+    plans = [point.plan for point in points_of(trials_of(config), CHECKPOINT.dimensions, config.attention_kept)]
+    return [recording.measured(plain.losses(plan)).figures["accuracy"] for plan in plans]
+
+
+@given(st.integers(0, 2**31), st.floats(-0.3, 0.3))
+@settings(deadline=None, max_examples=30)
+def test_what_draws_agree_on_gains_in_the_mean_and_not_by_a_few(seed: int, shift: float) -> None:
+    samples = prepare(ROWS, CHECKPOINT, PassConfig()).samples
+    draws = Draws(samples, seed)
+    gains = shift + 0.3 * torch.randn(len(ROWS), generator=torch.Generator().manual_seed(seed)).double()
+    agreed = draws.agree(gains, (gains > 0).double(), 0.5)
+    assert agreed == draws.agree(gains, (gains > 0).double(), 0.5)
+    assert not agreed or (gains.mean() > 0 and (gains > 0).double().mean() > 0.5)
+    assert draws.agree(gains.abs() + 0.1, torch.ones(len(ROWS)).double(), 0.5)
+    by_one = torch.full((len(ROWS),), -0.01).double()
+    by_one[0] = 1.0  # the mean rises by a single row, which a third of the draws lacks
+    assert not draws.agree(by_one, torch.ones(len(ROWS)).double(), 0.5)

@@ -1,0 +1,63 @@
+"""Losses at a model's own best temperature are those of a direct search, whatever its logits were multiplied by."""
+
+import math
+from types import SimpleNamespace
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+from torch.nn.functional import cross_entropy
+
+from axformer.config import make_config
+from axformer.data.reading import rows_of
+from axformer.intake.checkpoint import from_memory
+from axformer.intake.dataset import prepare
+from axformer.scores.temperature import TEMPERATURES, LossCurves
+from tests.tiny_models import tiny_model, tiny_rows, tiny_tokenizer
+
+CHECKPOINT = from_memory(tiny_model(), tiny_tokenizer())
+SAMPLES = prepare(rows_of(tiny_rows(60)), CHECKPOINT, make_config("paper")).samples
+
+
+def drawn(seed: int, sureness: float) -> dict[int, torch.Tensor]:
+    """Logits of each row by its place, which agree with the labels more often than not."""
+    generator = torch.Generator().manual_seed(seed)
+    logits = torch.randn(60, 2, generator=generator)
+    labels = torch.tensor(SAMPLES.encoded.labels)
+    return dict(enumerate(sureness * (logits + torch.nn.functional.one_hot(labels, 2))))
+
+
+def best(logits: dict[int, torch.Tensor]) -> tuple[torch.Tensor, float]:
+    curves = LossCurves(CHECKPOINT.task, SAMPLES)
+    for batch in SAMPLES.batches:
+        curves.record(SimpleNamespace(logits=torch.stack([logits[row] for row in batch.rows.tolist()])), batch)
+    return curves.best()
+
+
+@given(st.integers(0, 1000), st.floats(-1.5, 1.5))
+@settings(deadline=None, max_examples=30)
+def test_the_best_temperature_is_that_of_a_direct_search(seed: int, power: float) -> None:
+    logits = drawn(seed, 10**power)
+    together, labels = torch.stack([*logits.values()]).double(), torch.tensor(SAMPLES.encoded.labels)
+    found = minimize_scalar(
+        lambda log: cross_entropy(together / math.exp(log), labels).item(),
+        bounds=(math.log(TEMPERATURES[0]), math.log(TEMPERATURES[-1])),
+        method="bounded",
+    )
+    losses, temperature = best(logits)
+    assert losses.double().mean().item() == pytest.approx(found.fun, abs=2e-4)
+    if TEMPERATURES[1] < temperature < TEMPERATURES[-2]:
+        assert math.log(temperature) == pytest.approx(found.x, abs=0.05)
+
+
+@given(st.integers(0, 1000), st.floats(-0.4, 0.4))
+@settings(deadline=None, max_examples=30)
+def test_doubt_alone_changes_no_loss(seed: int, power: float) -> None:
+    factor = 10**power
+    losses, temperature = best(drawn(seed, 1.0))
+    doubtful, other = best(drawn(seed, factor))
+    assert torch.allclose(losses, doubtful, rtol=0.02, atol=0.01)
+    assert losses.mean().item() == pytest.approx(doubtful.mean().item(), abs=2e-4)
+    assert other / temperature == pytest.approx(factor, rel=0.05)
