@@ -61,6 +61,7 @@ def apply_plan(
     calibrate: DataSource | None = None,
     lessons: Lessons | None = None,
     head: NewHead | None = None,
+    pooling: str | None = None,
     device: str = "cpu",
 ) -> Sequence[Form | NotMade]:
     """Apply a plan to a checkpoint, and write each form in its own directory, and ``plan.json``.
@@ -78,6 +79,7 @@ def apply_plan(
         calibrate: the calibration data of that refit, which needs no labels; None for ``data``.
         lessons: what is left is trained on; None for no training.
         head: the new head that a base model gets, which must then be trained; None for a fine-tuned checkpoint.
+        pooling: how a plain encoder is pooled; None for any other checkpoint.
         device: the device that PyTorch computes on.
 
     Returns:
@@ -91,7 +93,7 @@ def apply_plan(
     """
     rows = read_rows(data.path, data.columns)
     settings = _settings(file, lessons, head)
-    loaded = load_checkpoint(checkpoint, device, head, settings.seed).for_rows(rows)
+    loaded = load_checkpoint(checkpoint, device, head, settings.seed, pooling).for_rows(rows)
     check_source(file, loaded, other_weights=other_weights)
     kept, file = file.plan, file if stop is None else file_at(file, stop, loaded.dimensions)
     checking = prepare(rows, loaded, reading_config(file.config))

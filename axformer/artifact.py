@@ -48,7 +48,7 @@ def _class_of(directory: Path) -> Any:
         raise ArtifactError(f"'{directory}' is a model of type '{model_type}', not one that a pass made")
     architecture = architecture_of(model_type.removeprefix(MODEL_TYPE_PREFIX))
     register(architecture.model_type)
-    classes = [compact_model_class(architecture.model_type, head.model_class) for head in architecture.heads]
+    classes = [compact_model_class(architecture.model_type, head.model_class) for head in architecture.every_head]
     found = next((model_class for model_class in classes if model_class.__name__ in names), None)
     if found is None:
         raise ArtifactError(

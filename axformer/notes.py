@@ -17,6 +17,7 @@ from axformer.repair.training import Training
 from axformer.scores.planning import USUAL_POINTS, free_of_labels_told
 from axformer.scores.task_tests import too_few_rows
 from axformer.wire.data_summary import ENOUGH_TOKENS
+from axformer.wire.metrics import EMBEDDING
 
 CALIBRATION = "calibration"
 """The name of separate calibration data."""
@@ -60,7 +61,7 @@ def notes_on(
         *(
             _on_points(checkpoint, confirming, config)
             if unlabelled is None
-            else [_on_labels(confirming_rows(confirming, unlabelled), confirming_rows(unlabelled), config)]
+            else [_on_labels(checkpoint, confirming_rows(confirming, unlabelled), confirming_rows(unlabelled), config)]
         ),
         *_on_training(checkpoint, repair),
     ]
@@ -85,10 +86,8 @@ def _on_inputs(validation: DataSet, confirming: DataSet | None) -> Iterator[str]
 def _on_data(sets: Mapping[str, Encoded], config: RunConfig) -> Iterator[str]:
     for name, data in sets.items():
         if data.cut:
-            yield (
-                f"{name} data: {data.cut} of {data.samples} rows are longer than max_length={config.max_length} and "
-                "lose their end"
-            )
+            limit = "the embedder reads" if config.max_length is None else f"max_length={config.max_length}"
+            yield (f"{name} data: {data.cut} of {data.samples} rows are longer than {limit} and lose their end")
     for name, data in sets.items():
         for note in data.notes:
             yield f"{name} data: {note}"
@@ -150,11 +149,14 @@ def _on_points(checkpoint: Checkpoint, confirming: DataSet | None, config: RunCo
             yield note
 
 
-def _on_labels(rows: int, unlabelled: int, config: RunConfig) -> str:
+def _on_labels(checkpoint: Checkpoint, rows: int, unlabelled: int, config: RunConfig) -> str:
     """What so many rows certify without a label."""
     points = USUAL_POINTS if config.within_points is None else float(config.within_points)
     told, can_certify = free_of_labels_told(rows, points)
-    free = f"{rows:,} rows confirm, {unlabelled:,} of them without labels: {told} (axformer label)"
+    labels = f"{told} (axformer label)"
+    if checkpoint.task.name == EMBEDDING:
+        labels = told.partition(", beyond")[0]
+    free = f"{rows:,} rows confirm, {unlabelled:,} of them without labels: {labels}"
     return free if can_certify else told
 
 

@@ -38,6 +38,7 @@ from axformer.tasks.causal_lm import CausalLanguageModelling
 from axformer.tasks.masked_lm import MaskedLanguageModelling
 from axformer.wire.finetuning import FinetuneSettings
 from axformer.wire.heads import NewHead
+from axformer.wire.metrics import EMBEDDING
 from axformer.wire.references import DataRef, shown_name
 from axformer.wire.run import WITHOUT_LABELS, SettledRun
 
@@ -78,7 +79,7 @@ def open_inputs(settled: SettledRun, device: str) -> Inputs:
         rows[part] = read_data(part, source_of(reference), settings)
     beat()
     seed = 0 if settings is None else settings.seed
-    loaded = for_run(load_checkpoint(run.checkpoint.uri, device, run.head, seed), rows)
+    loaded = for_run(load_checkpoint(run.checkpoint.uri, device, run.head, seed, run.pooling), rows)
     names = {part: shown_name(source.uri) for part, source in run.sources().items()}
     return replace(fitted_together(settled, loaded, rows), names=names)
 
@@ -101,6 +102,8 @@ def fitted_together(settled: SettledRun, checkpoint: Checkpoint, rows: Mapping[s
     if free is not None:
         calibrates = deciding is None or (more is None and config.needs.calibration)
         calibration, confirming = split(free, deciding, checkpoint, config, calibrates=calibrates)
+    if checkpoint.task.name == EMBEDDING:
+        _check_embedder(config, confirms=free is not None)
     if deciding is None:
         check_can_answer(checkpoint.task)
         assert calibration is not None, "a run without validation data has unlabelled rows that calibrate"
@@ -115,6 +118,21 @@ def fitted_together(settled: SettledRun, checkpoint: Checkpoint, rows: Mapping[s
         repair = _training(train, settled.finetune, deciding, checkpoint, config, fitted_to)
     inputs = Inputs(checkpoint, deciding, measuring, repair, calibration)
     return inputs if confirming is None else _with_unlabelled(inputs, confirming, config)
+
+
+def _check_embedder(config: RunConfig, *, confirms: bool) -> None:
+    """Check that nothing asks for labels of vectors, which have none."""
+    if config.about.uses_labels:
+        raise ConfigError(
+            f"method={config.method} decides by labels, which vectors have not; take a goal without: operations, speedup or "
+            "same-answers",
+            "config",
+        )
+    if config.within_points is not None and not confirms:
+        raise ConfigError(
+            "vectors have no labels, and rows confirm that nearest texts stay; give them as unlabelled, not as validation data",
+            "validation",
+        )
 
 
 def for_run(checkpoint: Checkpoint, rows: Mapping[str, Rows]) -> Checkpoint:
@@ -194,6 +212,11 @@ def _training(
 ) -> Training:
     device = checkpoint.model.device
     check_trainable(checkpoint.task.name, str(device))
+    if settings.needs_labels and checkpoint.task.name == EMBEDDING:
+        raise ConfigError(
+            "finetune: vectors have no labels; train by the untouched model's alone, with teacher=true teacher_weight=1",
+            "finetune",
+        )
     if settings.bf16 and low_precision(device) is not torch.bfloat16:
         raise ConfigError("finetune bf16=true: this GPU has no bfloat16; leave bf16 out")
     check_freezes(checkpoint.model, checkpoint.architecture, settings)

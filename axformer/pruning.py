@@ -38,6 +38,7 @@ def prune(
     unlabelled: Data | None = None,
     train: Data | None = None,
     finetune: Mapping[str, Any] | None = None,
+    pooling: str | None = None,
     forms: Sequence[str] | None = None,
     output: str | Path | None = None,
     score: ScoreUnits | str | None = None,
@@ -61,6 +62,7 @@ def prune(
         unlabelled: rows without labels from where the model will work: a part calibrates, the others confirm.
         train: data that the finished model is trained on; None for no training.
         finetune: training settings, for example ``{"epochs": 2}``.
+        pooling: how an encoder without a head makes a vector of a text: ``mean``, ``cls``, ``max`` or ``lasttoken``.
         forms: forms of the result, which are written to ``output``.
         output: directory for everything that the command writes; None to write nothing.
         score: with ``method="rank"``, what units leave by: the name of a score, or a function of one's own.
@@ -76,10 +78,10 @@ def prune(
     if score is not None and not isinstance(config, RunConfig):
         knobs["score"] = "given" if callable(score) else score
     given = {"validation": data, "test": test, "calibrate": calibrate, "unlabelled": unlabelled, "train": train}
-    asked = _wish(goal, preset, config, knobs) | {"finetune": finetune, "forms": forms}
+    asked = _wish(goal, preset, config, knobs) | {"finetune": finetune, "pooling": pooling, "forms": forms}
     settled, around = settle(given, asked), surroundings or Surroundings()
     rows = {part: _rows_of(part, source, settled.finetune) for part, source in given.items() if source is not None}
-    checkpoint = for_run(from_memory(model, tokenizer), rows)
+    checkpoint = for_run(from_memory(model, tokenizer, pooling), rows)
     inputs = fitted_together(settled, checkpoint, rows)
     check_rebuilt(checkpoint, inputs.validation)
     opened = PruningRun.of(inputs, settled)

@@ -39,6 +39,7 @@ from axformer.scores.measured import Measured, Sets
 from axformer.scores.planning import USUAL_POINTS
 from axformer.wire.answer_sheet import NEEDED, SHEET, AnswerSheet
 from axformer.wire.data_summary import Refitted
+from axformer.wire.metrics import EMBEDDING
 from axformer.wire.report import HeadTraining, Report
 from axformer.wire.run import Run
 from axformer.wire.steps import Counter, OnStep, StepName, ignore
@@ -176,8 +177,8 @@ def publish(
 
 
 def answers_of(sheet: AnswerSheet | None, along: FormPaths, labels: Labels, report: Report) -> dict[str, str]:
-    """The files that a certificate with few labels follows from; none without unlabelled rows."""
-    if sheet is None:
+    """The files that a certificate with few labels follows from; none without unlabelled rows, or where nobody labels."""
+    if sheet is None or sheet.task == EMBEDDING:
         return {}
     for path in along.paths.values():
         if path.sheet is not None:

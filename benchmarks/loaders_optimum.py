@@ -14,7 +14,7 @@ from typing import Any
 
 import optimum.onnxruntime as ort  # type: ignore[import-not-found]
 import torch
-from sentence_transformers import CrossEncoder  # type: ignore[import-not-found]
+from sentence_transformers import CrossEncoder
 from transformers import AutoTokenizer
 
 _SEQUENCE = ("classification", "multi_label_classification", "regression")

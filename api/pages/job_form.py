@@ -119,7 +119,7 @@ class JobForm:
     def _inputs(self, parts: Sequence[str], numbers: Sequence[str]) -> dict[str, Any]:
         """What every form asks for: the name, where the job runs, and what it reads."""
         body: dict[str, Any] = {"name": self.value("name"), "labels": labels_of(self.value("labels"))}
-        body |= {name: self.value(name) for name in ("device", "hub_token") if self.value(name)}
+        body |= {name: self.value(name) for name in ("device", "hub_token", "pooling") if self.value(name)}
         body |= {name: number_of(self.value(name)) for name in numbers if self.value(name)}
         columns = {role: self.value(COLUMN + role) for role in Columns.model_fields if self.value(COLUMN + role)}
         for part in parts:

@@ -24,6 +24,7 @@ def form_like(job: Job) -> tuple[JobForm, list[str]]:
     values |= {KNOB + name: _text(name, value) for name, value in _given_knobs(job).items() if name in KNOBS}
     settings = run.get("finetune") or {}
     values |= {FINETUNE + name: str(value) for name, value in settings.items() if value is not None}
+    values["pooling"] = run.get("pooling") or ""
     head = run.get("head")
     if head is not None and _has_commas(head):
         left_out.append(

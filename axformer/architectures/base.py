@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from transformers import AutoModel
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
+from axformer.architectures.embedder import embedder_class
 from axformer.architectures.hard_attention import ATTENTION_NAME
 from axformer.architectures.heads import Head, heads_of
 from axformer.architectures.slices import Slice
@@ -199,9 +200,19 @@ class Architecture:
         """The family's base model in the place of a head."""
         return Head(AutoModel, self.base_class)
 
+    @property
+    def embedder(self) -> Head:
+        """Pooling in the place of a head."""
+        return Head(AutoModel, embedder_class(self.base_class))
+
+    @property
+    def every_head(self) -> tuple[Head, ...]:
+        """The kinds of heads, and pooling."""
+        return *self.heads, self.embedder
+
     def head_of(self, model: Any) -> Head | None:
         """The kind of head of a model; None if the family does not list its class."""
-        return next((head for head in self.heads if isinstance(model, head.model_class)), None)
+        return next((head for head in self.every_head if isinstance(model, head.model_class)), None)
 
     def layout(self, block: Block) -> BlockLayout:
         """The layout of a block."""

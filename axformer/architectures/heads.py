@@ -36,7 +36,7 @@ class Head:
     @property
     def kind(self) -> str:
         """What models with this head do."""
-        return HEAD_KINDS[self.auto_class]
+        return HEAD_KINDS.get(self.auto_class, "sentence embedding")
 
     @property
     def name(self) -> str:

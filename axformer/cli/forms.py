@@ -17,6 +17,7 @@ from axformer.cli.options import (
     DeviceOption,
     FinetuneOption,
     HeadOption,
+    PoolingOption,
     columns_of,
     finetune_of,
     forms_of,
@@ -84,6 +85,7 @@ def apply(
     ] = None,
     finetune: FinetuneOption = None,
     head: HeadOption = None,
+    pooling: PoolingOption = None,
     device: DeviceOption = "auto",
     as_json: JsonOption = False,
 ) -> None:
@@ -113,6 +115,7 @@ def apply(
                 calibrate=None if calibrate is None else DataSource(calibrate, read),
                 lessons=None if train is None else Lessons(DataSource(train, read), settings, around),
                 head=new_head,
+                pooling=pooling,
                 device=computing,
             )
         rmtree(state_of(output), ignore_errors=True)

@@ -67,6 +67,10 @@ HeadOption = Annotated[
         autocompletion=lambda: [f"{task}=" if task in FEWEST_LABELS else task for task in HEAD_TASKS],
     ),
 ]
+PoolingOption = Annotated[
+    str | None,
+    typer.Option(help="How a plain encoder's tokens become the vector of a text: mean, cls, max or lasttoken."),
+]
 FormsOption = Annotated[
     str | None, typer.Option(help="Forms of the result, comma-separated: compact, stock, zeroed, onnx, onnx_int8.")
 ]
@@ -228,6 +232,7 @@ class RunOptions:
     train: Annotated[str | None, typer.Option(help=_said("train"))] = None
     finetune: FinetuneOption = None
     head: HeadOption = None
+    pooling: PoolingOption = None
     forms: FormsOption = None
     at_most: Annotated[float | None, typer.Option(help=_said("at_most"), metavar="POINTS")] = None
     accept_poor_model: Annotated[
@@ -261,6 +266,7 @@ class RunOptions:
                 **sources,
                 "finetune": finetune_of(self.finetune),
                 "head": None if self.head is None else parse_head(self.head),
+                "pooling": self.pooling,
                 "goal": self.goal,
                 "preset": self.preset,
                 "config": knobs_of(self.config, self.set_)

@@ -15,6 +15,7 @@ from axformer.cli.options import CheckpointArgument, ColumnsOption, ReportJsonOp
 from axformer.cli.prune import answer, carry_out
 from axformer.config.goals import GoalName
 from axformer.data.columns import ANSWERS, DataSource
+from axformer.wire.metrics import EMBEDDING
 
 BUDGETS = (0.8, 0.65, 0.5, 0.35)
 """The models of the path: shares of the encoder's operations."""
@@ -56,7 +57,8 @@ def slim(
             made = make_int8(checkpoint, place / "as-it-is", source)
         show_as_it_is(console, made, place / "as-it-is")
         rows = read_rows(source.path, source.columns)
-        has_labels = any(map(rows.has, ANSWERS)) or not takes_unlabelled(made.checkpoint.task)
+        task, given = made.checkpoint.task, any(map(rows.has, ANSWERS))
+        has_labels = not takes_unlabelled(task) or (given and task.name != EMBEDDING)
         goal = GoalName.WITHIN_POINTS if within_points is None else f"{GoalName.WITHIN_POINTS}={within_points:g}"
         asked = RunOptions(
             checkpoint=checkpoint,

@@ -146,7 +146,7 @@ def assemble(encoded: Encoded, places: Sequence[int], tokenizer: Any, device: st
     return Batch(
         rows=torch.tensor(places).to(device),
         inputs={name: values.to(device) for name, values in inputs.items()},
-        labels=torch.tensor(labels).to(device),
+        labels=(torch.stack(labels) if isinstance(labels[0], Tensor) else torch.tensor(labels)).to(device),
     )
 
 

@@ -10,6 +10,7 @@ from torch import Tensor
 from axformer.data.batches import Batch, Samples
 from axformer.errors import ArtifactError
 from axformer.forms.selfcheck import largest_of
+from axformer.model.number_format import compared
 from axformer.scores.measured import Measured, measure_together
 from axformer.tasks.base import Task
 
@@ -78,8 +79,5 @@ class _Differences:
 
     def _logits(self, output: Mapping[str, Any], batch: Batch) -> dict[str, Tensor]:
         """The logits of an output, on the CPU. For heads with an answer for every token, those of padding are left out."""
-        logits = {name: values.cpu() for name, values in output.items() if name.endswith("logits")}
-        if self._task.pooled:
-            return logits
-        real = batch.inputs["attention_mask"].bool().cpu()
-        return {name: values[real] for name, values in logits.items()}
+        logits = {name: values.cpu() for name, values in compared(output).items()}
+        return compared(logits, None if self._task.pooled else batch.inputs["attention_mask"].bool().cpu())

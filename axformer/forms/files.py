@@ -6,19 +6,25 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from axformer.architectures.embedder import plain_class
+from axformer.forms.sentences import write_sentences
 from axformer.intake.companions import Companions
 from axformer.intake.names import CONFIG, GENERATION_CONFIG
+from axformer.model.compact import MODEL_TYPE_PREFIX
 
 
 def write_model(model: Any, companions: Companions, directory: Path) -> None:
     """Write a model's weights and configuration with the configuration's notes, its tokenizer, chat template and generation
     settings. The directory is created."""
     model.save_pretrained(directory)
+    write_sentences(model.config, directory)
     for name, content in companions.files.items():
         (directory / name).write_bytes(content)
     path = directory / CONFIG
     known = json.loads(path.read_text(encoding="utf-8"))
     keys = companions.notes | known | older_keys(known)
+    if not str(model.config.model_type).startswith(MODEL_TYPE_PREFIX):
+        keys["architectures"] = [plain_class(type(model)).__name__]
     path.write_text(json.dumps(keys, indent=2, sort_keys=True) + "\n", encoding="utf-8")
 
 

@@ -21,6 +21,7 @@ from axformer.forms.kinds import COMPACT, HUB, KINDS, ONNX, ONNX_INT8, STOCK, ZE
 from axformer.forms.onnx import write_onnx
 from axformer.forms.onnx_int8 import write_onnx_int8
 from axformer.forms.selfcheck import check_difference, check_numbers, self_check
+from axformer.forms.sentences import write_sentences
 from axformer.forms.stock import family_keys, stock
 from axformer.forms.zeroed import zeroed
 from axformer.intake.checkpoint import Checkpoint
@@ -202,6 +203,7 @@ def _write_onnx(finished: Finished, result: Path) -> None:
     more = common_keys(keys, checkpoint.model.config.attribute_map) | older_keys(keys)
     read_facts(directory).write(directory, {**checkpoint.companions.notes, **keys, **more})
     write_tokenizer(checkpoint.companions, directory)
+    write_sentences(checkpoint.model.config, directory)
 
 
 def _write_onnx_int8(finished: Finished, result: Path) -> None:

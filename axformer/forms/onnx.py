@@ -15,16 +15,18 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from axformer.architectures.embedder import TOKENS, VECTOR
 from axformer.data.batches import assemble
 from axformer.data.encoding import Encoded
 from axformer.errors import ConfigError, FormError, first_line
 from axformer.forms.facts import facts_of
+from axformer.model.number_format import compared
 
 GRAPH_FILE = "onnx/model.onnx"
 WEIGHTS_FILE = "onnx/model.onnx.data"
 """The file of the weights if they do not fit into the graph's file."""
-OUTPUTS = ("logits", "start_logits", "end_logits")
-"""Names of the outputs of heads in transformers."""
+OUTPUTS = ("logits", "start_logits", "end_logits", VECTOR, TOKENS)
+"""Names of the outputs of heads in transformers, and of embedders."""
 EXAMPLE = 2, 7
 """Rows and tokens of the example that is traced through the model. Sizes 0 and 1 are special cases, so no axis may have
 them."""
@@ -51,7 +53,7 @@ def write_onnx(model: Any, tokenizer: Any, encoded: Encoded, directory: Path) ->
     row = assemble(encoded, [0], tokenizer, str(model.device)).inputs
     with torch.inference_mode():
         given = model(**row)
-    inputs, outputs = tuple(row), tuple(name for name in OUTPUTS if name in given)
+    inputs, outputs = tuple(row), tuple(name for name in OUTPUTS if name in compared(given))
     program = _program(model, row, outputs)
     needed("onnx_ir.passes.common").ClearMetadataAndDocStringPass()(program.model)
     (directory / GRAPH_FILE).parent.mkdir(parents=True, exist_ok=True)

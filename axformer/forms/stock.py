@@ -16,6 +16,7 @@ from transformers import AutoConfig, PreTrainedConfig
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 from axformer.architectures.base import Architecture
+from axformer.architectures.embedder import embedder_class, plain_class, spec_of
 from axformer.errors import ArtifactError, FormError
 from axformer.model.compact import NOT_OF_THE_FAMILY, stock_attention
 from axformer.plan.plan import LayerPlan, Plan
@@ -55,7 +56,8 @@ def load(directory: Path, device: str) -> Any:
     found = next((name for name in names if hasattr(transformers, name)), None)
     if found is None:
         raise ArtifactError(f"'{directory}' names no model class of transformers ({', '.join(names) or 'none at all'})")
-    model = getattr(transformers, found).from_pretrained(
+    family = getattr(transformers, found)
+    model = (family if spec_of(config) is None else embedder_class(family)).from_pretrained(
         directory, config=config, dtype="auto", local_files_only=True, use_safetensors=True
     )
     return model.to(device).eval()
@@ -78,7 +80,7 @@ def family_keys(model: Any, head: Any, architecture: Architecture, plan: Plan) -
     except FormError:
         sizes = {}
     config = _family_config(model, architecture, sizes)
-    config.dtype, config.architectures = torch.float32, [head.__name__]
+    config.dtype, config.architectures = torch.float32, [plain_class(head).__name__]
     keys: dict[str, Any] = json.loads(config.to_json_string())
     return keys
 

@@ -12,6 +12,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, PreTrainedConfig
 
 from axformer.architectures.base import Architecture
+from axformer.architectures.embedder import SPEC
 from axformer.architectures.heads import Head
 from axformer.architectures.registry import architecture_of
 from axformer.errors import CheckpointError, first_line
@@ -22,6 +23,7 @@ from axformer.intake.limits import BUFFER_BYTES, MISSING_WEIGHTS
 from axformer.intake.names import CONFIG
 from axformer.intake.new_head import head_for, is_new, with_head
 from axformer.intake.partial_weights import FLOATS, check_whole, some
+from axformer.intake.sentences import embedding_in
 from axformer.intake.tokenizer_files import take_tokenizer
 from axformer.intake.weight_names import place_of, prefix_of, unread, unwrapped
 from axformer.intake.weights import Weights, place_weights, read_weights
@@ -48,16 +50,21 @@ class Admitted:
     """The head that a base model gets; None if the checkpoint has its own."""
 
 
-def admit(directory: Path, new_head: NewHead | None = None, *, or_bare: bool = False) -> Admitted:
+def admit(
+    directory: Path, new_head: NewHead | None = None, *, or_bare: bool = False, pooling: str | None = None
+) -> Admitted:
     """Check a checkpoint's config and the headers of its weights, without loading anything.
 
     Args:
         new_head: the head that a base model gets; None for a checkpoint with its own.
         or_bare: whether a model without a head may be admitted too.
+        pooling: how a plain encoder becomes an embedder; None for any other checkpoint.
 
     Raises:
         CheckpointError: it is damaged, of an unsupported family, or of a head that is not supported.
     """
+    found = None if or_bare or new_head is not None else embedding_in(directory, pooling)
+    directory, embedding = (directory, None) if found is None else found
     check_files(directory)
     raw = read_config(directory)
     architecture = architecture_of(_model_type(directory, raw))
@@ -66,12 +73,16 @@ def admit(directory: Path, new_head: NewHead | None = None, *, or_bare: bool = F
     adapter = adapter_beside([path.name for path in directory.iterdir()])
     if adapter is not None:
         raise CheckpointError(f"checkpoint '{directory}' cannot be loaded: {adapter}")
-    if new_head is None:
+    if embedding is not None:
+        head = architecture.embedder
+    elif new_head is None:
         head = _head_of(directory, raw, architecture, or_bare=or_bare)
     else:
         head = head_for(directory, _names_in(directory, raw), architecture, new_head)
         raw = with_head(raw, head, new_head)
     config = rebuild_config(directory, raw, architecture)
+    if embedding is not None:
+        setattr(config, SPEC, embedding.model_dump())
     notes = notes_in(raw, architecture)
     return Admitted(directory, architecture, head, config, notes, weights, raw.get("tokenizer_class"), new_head)
 
@@ -125,7 +136,8 @@ def _head_of(directory: Path, raw: dict[str, Any], architecture: Architecture, *
             return head
     raise CheckpointError(
         f"checkpoint '{directory}' has no supported head (architectures: {', '.join(names)[:200] or 'none named'}); "
-        f"fine-tune it as one of {names_of(heads)}, or give it a head and training data, for example head=classification=no,yes"
+        f"fine-tune it as one of {names_of(heads)}, or give it a head and training data, for example "
+        "head=classification=no,yes, or where it embeds texts say how it is pooled, for example pooling=mean"
     )
 
 

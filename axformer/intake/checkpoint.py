@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from transformers import AutoTokenizer
 
 from axformer.architectures.base import Architecture
+from axformer.architectures.embedder import pooled
 from axformer.architectures.heads import Head
 from axformer.architectures.registry import architecture_of
 from axformer.data.padding import Padding, padding_of
@@ -24,7 +25,7 @@ from axformer.errors import CheckpointError, first_line
 from axformer.intake.admission import Admitted, admit, check_loaded, loadable, names_of
 from axformer.intake.companions import Companions, companion_files, tokenizer_files
 from axformer.intake.label_names import ID2LABEL, LABEL2ID, label_maps, label_names
-from axformer.intake.names import KNOWN_NAMES
+from axformer.intake.names import KNOWN_NAMES, SENTENCES
 from axformer.intake.objects import check_tokenizer, check_weights, model_in, with_plain_switches, without_autocast
 from axformer.intake.panics import panics_as_errors
 from axformer.intake.references import what_to_write, why_no_directory
@@ -38,7 +39,7 @@ from axformer.wire.heads import NewHead
 from axformer.wire.references import tidy
 
 HUB_PREFIX = "hf://"
-HUB_FILES = (*KNOWN_NAMES, "*.safetensors")
+HUB_FILES = (*KNOWN_NAMES, *SENTENCES, "*/config.json", "*.safetensors")
 READ_BYTES = 1 << 20
 
 
@@ -96,7 +97,11 @@ class Checkpoint:
 
 
 def load_checkpoint(
-    reference: str | Path, device: str = "cpu", new_head: NewHead | None = None, seed: int = 0
+    reference: str | Path,
+    device: str = "cpu",
+    new_head: NewHead | None = None,
+    seed: int = 0,
+    pooling: str | None = None,
 ) -> Checkpoint:
     """Load a fine-tuned model and its tokenizer in float32, or a base model with a new head, which is not trained yet.
 
@@ -104,12 +109,13 @@ def load_checkpoint(
         reference: a local directory, or ``hf://organisation/name`` for a model on the hub.
         new_head: the head that a base model gets; None for a fine-tuned model.
         seed: of the first weights of a new head.
+        pooling: how a plain encoder becomes an embedder; None for any other checkpoint.
 
     Raises:
         CheckpointError: it is missing, damaged, of an unsupported family, or of a head or a task that is not supported.
     """
-    directory = local_directory(str(reference))
-    admitted = admit(directory, new_head)
+    admitted = admit(local_directory(str(reference)), new_head, pooling=pooling)
+    directory = admitted.directory
     architecture = admitted.architecture
     with loadable(admitted) as known:
         model = load_model(admitted, known, seed)
@@ -128,8 +134,11 @@ def load_checkpoint(
     )
 
 
-def from_memory(model: Any, tokenizer: Any) -> Checkpoint:
+def from_memory(model: Any, tokenizer: Any, pooling: str | None = None) -> Checkpoint:
     """Make a checkpoint from a copy of a model in memory.
+
+    Args:
+        pooling: how an encoder becomes an embedder; None for a model with a head.
 
     Raises:
         WrongTypeError: model or tokenizer has the wrong type.
@@ -138,11 +147,13 @@ def from_memory(model: Any, tokenizer: Any) -> Checkpoint:
     model = model_in(model)
     check_tokenizer(tokenizer)
     architecture = architecture_of(model.config.model_type)
-    heads = architecture.heads
-    head = next((head for head in heads if isinstance(model, head.model_class)), None)
+    if pooling is not None:
+        model = pooled(model, architecture.base_class, pooling)
+    head = architecture.head_of(model)
     if head is None:
         raise CheckpointError(
-            f"a {type(model).__name__} has no supported head; fine-tune it as one of {names_of(heads)}"
+            f"a {type(model).__name__} has no supported head; fine-tune it as one of {names_of(architecture.heads)}, or where "
+            "it embeds texts say how it is pooled, for example pooling='mean'"
         )
     copy = with_plain_switches(without_autocast(deepcopy(model)).float())
     _settle_labels(copy.config)

@@ -6,9 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from axformer.config import RunConfig
 from axformer.data.batches import Samples, batched
+from axformer.data.columns import OWN_ANSWERS
 from axformer.data.encoding import Encoded, TokenLimits
 from axformer.data.labels import ClassNames, Reading
 from axformer.data.rows import Rows
@@ -16,6 +18,8 @@ from axformer.devices import batch_tokens_of
 from axformer.errors import CheckpointError, ConfigError, DataError, first_line
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.panics import LibraryPanicError, panics_as_errors
+from axformer.pulse import beat
+from axformer.tasks.embedding import SentenceEmbedding
 from axformer.wire.data_summary import ENOUGH_TOKENS
 
 TOKENS_PER_NEURON = 2 * ENOUGH_TOKENS
@@ -64,7 +68,8 @@ def encode_like(other: DataSet, rows: Rows, checkpoint: Checkpoint, config: RunC
         DataError: as in :func:`prepare`, or one set holds pairs of texts and the other does not, or labels are ambiguous, being
             names in one file and indices in the other.
     """
-    _check_pairs(other, rows)
+    if not isinstance(checkpoint.task, SentenceEmbedding):  # which embeds texts and pairs alike
+        _check_pairs(other, rows)
     encoded = encode(replace(rows, labels_as=other.rows.labels_as), checkpoint, config)
     here, there = encoded.labels_as, other.rows.labels_as
     if here != there and {here, there} == {Reading.NAMES, Reading.INDICES}:
@@ -92,7 +97,22 @@ def _check_pairs(other: DataSet, rows: Rows) -> None:
 
 def _prepared(rows: Rows, encoded: Encoded, checkpoint: Checkpoint, config: RunConfig) -> DataSet:
     rows = replace(rows if encoded.kept is None else rows.at(encoded.kept), labels_as=encoded.labels_as)
-    return DataSet(rows, _batched(encoded, checkpoint, config))
+    data = DataSet(rows, _batched(encoded, checkpoint, config))
+    if not isinstance(checkpoint.task, SentenceEmbedding):
+        return data
+    vectors = _vectors(checkpoint, data.samples)
+    return relabelled(data, vectors, checkpoint, config, labels_as=OWN_ANSWERS)
+
+
+@torch.inference_mode()
+def _vectors(checkpoint: Checkpoint, samples: Samples) -> list[Tensor]:
+    """The untouched model's vector of each model row."""
+    found: dict[int, Tensor] = {}
+    for batch in samples.batches:
+        beat()
+        answers = checkpoint.task.answers(checkpoint.model(**batch.inputs), batch)
+        found |= dict(zip(batch.rows.tolist(), answers, strict=True))
+    return [found[row] for row in range(len(found))]
 
 
 def prepare_inputs(other: DataSet | None, rows: Rows, checkpoint: Checkpoint, config: RunConfig) -> DataSet:
@@ -105,7 +125,8 @@ def prepare_inputs(other: DataSet | None, rows: Rows, checkpoint: Checkpoint, co
         DataError: a column of inputs is missing, the second of two texts too where the other set has it, or a length does not
             fit the model.
     """
-    if other is not None and other.rows.has("text") and other.rows.has("text_pair"):
+    is_of_texts = isinstance(checkpoint.task, SentenceEmbedding)
+    if other is not None and not is_of_texts and other.rows.has("text") and other.rows.has("text_pair"):
         rows.require("text_pair")
     encoded = _encoded(checkpoint.task.inputs, rows, checkpoint, config)
     return DataSet(rows, _batched(encoded, checkpoint, config))

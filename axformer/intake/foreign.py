@@ -168,11 +168,6 @@ def remedy_in(directory: Path) -> str:
         return (
             f"it is the directory of a training run: give one of its checkpoints, newest {directory / runs[max(runs)]}"
         )
-    if (directory / "modules.json").is_file():
-        return (
-            "it is a sentence-transformers directory, whose encoder has no head that could be measured: fine-tune "
-            f"AutoModelForSequenceClassification.from_pretrained('{directory / min(below, default='')}')"
-        )
     if below:
         return f"a model lies in a directory below: give {directory / min(below)}"
     if _is_never_merged(directory / ADAPTER_CONFIG):

@@ -20,6 +20,11 @@ SENTENCEPIECE_MODELS = ("spm.model", "spiece.model", "sentencepiece.bpe.model", 
 """Tokenizer files that are protocol buffers; read if ``tokenizer.json`` is missing."""
 CHAT_TEMPLATE = "chat_template.jinja"
 GENERATION_CONFIG = "generation_config.json"
+MODULES = "modules.json"
+SENTENCE_CONFIG = "config_sentence_transformers.json"
+SENTENCE_LIMITS = "sentence_bert_config.json"
+SENTENCES = (MODULES, SENTENCE_CONFIG, SENTENCE_LIMITS)
+"""Files of sentence-transformers, which say how a text becomes a vector; each module has a directory of its own beside them."""
 COMPANIONS = (CHAT_TEMPLATE, GENERATION_CONFIG)
 """Files that do not describe the model and are copied into its results."""
 KNOWN_NAMES = (

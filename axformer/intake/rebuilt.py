@@ -17,7 +17,7 @@ from axformer.errors import CheckpointError
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.model.compact import compact
-from axformer.model.number_format import computing_in, not_numbers
+from axformer.model.number_format import compared, computing_in, not_numbers
 from axformer.plan.plan import Plan
 
 COMPARED = 4
@@ -79,5 +79,4 @@ def check_inputs(encoded: Encoded, tokenizer: Any, device: Any) -> dict[str, Ten
 
 def _logits(output: Any, inputs: dict[str, Tensor], *, pooled: bool) -> dict[str, Tensor]:
     """The logits of an output; where there are some for each token, without those of padding."""
-    logits = {name: values for name, values in output.items() if name.endswith("logits")}
-    return logits if pooled else {name: values[inputs["attention_mask"].bool()] for name, values in logits.items()}
+    return compared(output, None if pooled else inputs["attention_mask"].bool())

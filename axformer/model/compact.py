@@ -48,7 +48,7 @@ def compact_config_class(model_type: str) -> type[PreTrainedConfig]:
 def compact_model_class(model_type: str, family: Any) -> type[PreTrainedModel]:
     """The class of compact models of one of a family's model classes."""
     architecture = architecture_of(model_type)
-    head = next((head for head in architecture.heads if head.model_class is family), None)
+    head = next((head for head in architecture.every_head if head.model_class is family), None)
 
     def build(self: Any, config: Any, *args: Any, **kwargs: Any) -> None:
         plan = _plan_in(config)
@@ -80,7 +80,7 @@ def __getattr__(name: str) -> Any:
     for model_type, architecture in ARCHITECTURES.items() if name.startswith("Compact") else ():
         if name == f"Compact{CONFIG_MAPPING[model_type].__name__}":
             return compact_config_class(model_type)
-        for head in (*architecture.heads, architecture.without_head):
+        for head in (*architecture.every_head, architecture.without_head):
             if name == f"Compact{head.name}":
                 return compact_model_class(model_type, head.model_class)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

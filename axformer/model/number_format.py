@@ -9,7 +9,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+
+from axformer.architectures.embedder import TOKENS, VECTOR
 
 KEPT = (torch.float32, torch.bfloat16, torch.float16)
 """The formats that a result may have; checkpoints in other formats give float32."""
@@ -38,11 +40,26 @@ def name_of(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
+def compared(outputs: Mapping[str, Any], real: Tensor | None = None) -> dict[str, Tensor]:
+    """What a model gives back that two of them are compared by: logits; of an embedder vectors of texts and tokens.
+
+    Args:
+        real: where tokens are no padding, bool, shape (rows, tokens); what there is for each token is then left out elsewhere,
+            and has shape (tokens, ...). None where nothing is given for each token, or padding counts too.
+    """
+    found = {
+        name: values
+        for name, values in outputs.items()
+        if name.endswith("logits") or (VECTOR in outputs and name in (VECTOR, TOKENS))
+    }
+    return {name: values if real is None or name == VECTOR else values[real] for name, values in found.items()}
+
+
 def not_numbers(outputs: Mapping[str, Any]) -> str | None:
     """What to say of a model some of whose logits are not finite numbers; None if all are. Some models that were trained in
     another format overflow in float16."""
-    for name, values in outputs.items():
-        if name.endswith("logits") and not values.isfinite().all():
+    for name, values in compared(outputs).items():
+        if not values.isfinite().all():
             return (
                 f"the model gives back {name} that are not numbers where it computes in {name_of(values.dtype)}; save the "
                 "checkpoint in float32 or bfloat16, and run the pass again"

@@ -111,7 +111,8 @@ def compact_checkpoint(result: Path, device: str) -> Checkpoint:
     with _loading(result, "tokenizer"):
         tokenizer = AutoTokenizer.from_pretrained(directory, local_files_only=True, trust_remote_code=False)
     architecture = architecture_of(model.config.model_type.removeprefix(MODEL_TYPE_PREFIX))
-    head = next(head for head in architecture.heads if isinstance(model, head.model_class))
+    head = architecture.head_of(model)
+    assert head is not None, "results hold models with a head"
     return Checkpoint(
         model=model,
         tokenizer=tokenizer,

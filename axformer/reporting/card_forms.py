@@ -9,7 +9,7 @@ from axformer.reporting.deployable import MANY
 from axformer.reporting.rendering import passage
 from axformer.reporting.table import UNKNOWN, Table, number
 from axformer.tasks.base import Task
-from axformer.wire.metrics import first_metric
+from axformer.wire.metrics import EMBEDDING, first_metric
 from axformer.wire.report import FormReport, Report, SpeedCell
 
 _TITLES = {
@@ -20,7 +20,8 @@ _TITLES = {
     ONNX_INT8: "ONNX in int8",
 }
 
-
+SENTENCES = "SentenceTransformer"
+"""What loads an embedder."""
 _EXAMPLES = {
     "question-answering": ('"a question", "a context"', ""),
     "multiple-choice": ('["a text"] * 2, ["one ending", "another"], padding=True', "[None]"),
@@ -37,17 +38,25 @@ class Loading:
     code: str
     """Python code that loads the compact form after ``import axformer.auto``."""
     auto_class: str
-    """The Auto class of the model's head."""
+    """The Auto class of the model's head, or the class of sentence-transformers."""
 
 
 def loading_of(task: Task, head: Head) -> Loading:
     """Load with the task's pipeline if transformers has one, otherwise with the Auto class of the head."""
     name = head.auto_class.__name__
+    if task.name == EMBEDDING:
+        return Loading("sentence-similarity", _loaded_by(SENTENCES, "model"), SENTENCES)
     if task.pipeline is not None:
         code = f'from transformers import pipeline\npredict = pipeline("{task.pipeline}", model="model")'
         return Loading(task.pipeline, code, name)
-    code = f'from transformers import {name}\nmodel = {name}.from_pretrained("model")'
-    return Loading(task.name.replace("_", "-"), code, name)
+    return Loading(task.name.replace("_", "-"), _loaded_by(name, "model"), name)
+
+
+def _loaded_by(name: str, directory: str) -> str:
+    """Code that loads a model by an Auto class, or by sentence-transformers."""
+    if name == SENTENCES:
+        return f'from sentence_transformers import {name}\nmodel = {name}("{directory}")'
+    return f'from transformers import {name}\nmodel = {name}.from_pretrained("{directory}")'
 
 
 def forms_table(report: Report) -> Table:
@@ -131,8 +140,7 @@ def _programs(kind: Kind, loading: Loading, inside: str) -> list[str]:
         return ['import axformer\nmodel = axformer.load("model")', f"import axformer.auto\n{loading.code}"]
     directory = "." if inside else kind.directory
     if kind.name in (STOCK, ZEROED):
-        auto = loading.auto_class
-        return [f'from transformers import {auto}\nmodel = {auto}.from_pretrained("{directory}")']
+        return [_loaded_by(loading.auto_class, directory)]
     texts, rank = _EXAMPLES.get(loading.tag, ('"a text"', ""))
     return [
         f'import onnxruntime, transformers\nsession = onnxruntime.InferenceSession("{seen_from(kind.place, inside)}")\n'

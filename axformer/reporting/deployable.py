@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from axformer.forms.kinds import KINDS, seen_from
 from axformer.reporting.standing import UNJUDGED
 from axformer.reporting.table import UNKNOWN, Table, number
-from axformer.wire.metrics import LOWER_IS_BETTER
+from axformer.wire.metrics import LOWER_IS_BETTER, SAME_NEAREST
 from axformer.wire.report import Deployment
 from axformer.wire.verdicts import JudgedRows, Judgement, Standing
 
@@ -150,6 +150,8 @@ class Deployables:
     @property
     def what(self) -> str:
         """The metric and its rows, for people."""
+        if self.metric == SAME_NEAREST:
+            return f"{self.data} texts finding the same nearest text"
         if self.judged.data == UNLABELLED:
             return "unlabelled rows answered as before"
         return f"{self.data} {self.metric.replace('_', ' ')}"
@@ -231,7 +233,7 @@ class Deployables:
     def _metric_of(self, row: Deployable) -> list[str]:
         if row.metric is None:
             return []
-        if self.judged.data == UNLABELLED:
+        if self.judged.data == UNLABELLED or self.metric == SAME_NEAREST:
             return [f"{_metric(self.metric, row.metric)} % of the {self.what}"]
         before = self.rows[0].metric
         of = "" if before is None else f" (before {_metric(self.metric, before)})"

@@ -14,6 +14,7 @@ from axformer.scores.confidence import CONFIDENCE
 from axformer.scores.labelling import Labels, PathStanding, standing_of
 from axformer.scores.paired_tests import ALPHA, PairedTest
 from axformer.wire.answer_sheet import AnswerSheet
+from axformer.wire.metrics import EMBEDDING
 from axformer.wire.verdicts import Certificate
 
 
@@ -124,7 +125,7 @@ def certificate_of(sheet: AnswerSheet, standing: PathStanding, labels: Labels) -
         passed=standing.passed,
         kept=0 if kept is None else kept.seq,
         p_value=standing.p_value,
-        reason=_why_not(standing),
+        reason=_why_not(standing, sheet.task),
         sentence="",
     )
     return certificate.model_copy(update={"sentence": sentence_of(certificate, given)})
@@ -142,10 +143,12 @@ def next_told(standing: PathStanding) -> str:
     return f"At most {most:,} more label{'' if most == 1 else 's'} decide about {model}."
 
 
-def _why_not(standing: PathStanding) -> str | None:
+def _why_not(standing: PathStanding, task: str) -> str | None:
     if standing.upcoming is None:
         return None if standing.tested else "nothing smaller was accepted"
     model = f"the model of trial {standing.upcoming.seq}"
+    if task == EMBEDDING:
+        return f"{model} finds other nearest texts too often"
     if standing.is_futile:
         return f"{model} lost more on these rows than can be certified, whatever further labels say"
     return f"{model} waits for labels: at most {len(standing.needed):,} decide about it"

@@ -11,6 +11,7 @@ from axformer.scores.confidence import mcnemar
 from axformer.scores.measured import Measured, compare
 from axformer.tasks.binary import BinaryClassification
 from axformer.tasks.classification import Classification, OneOfSeveral
+from axformer.tasks.embedding import SentenceEmbedding
 from axformer.tasks.multi_label import DECISION_LOGIT, MultiLabelClassification
 from axformer.tasks.token_classification import TokenClassification
 from axformer.wire.report import ClassChange, Comparison
@@ -38,6 +39,8 @@ def cost_of(before: Measured, after: Measured, names: Sequence[str]) -> Comparis
 def decisions_of(measured: Measured) -> list[Any] | None:
     """The answer to each sample, as something that compares; None where answers are numbers or texts."""
     task, answers = measured.task, measured.answers
+    if isinstance(task, SentenceEmbedding):
+        return [int(nearest) for nearest in measured.table[:, 1]]
     if isinstance(task, BinaryClassification):
         return [int(logit > DECISION_LOGIT) for logit in answers]
     return list(answers) if isinstance(task, OneOfSeveral | MultiLabelClassification | TokenClassification) else None

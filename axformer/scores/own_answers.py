@@ -20,6 +20,7 @@ from axformer.scores.measured import Measured, measure
 from axformer.tasks.base import Task
 from axformer.tasks.binary import BinaryClassification
 from axformer.tasks.classification import OneOfSeveral
+from axformer.tasks.embedding import SentenceEmbedding
 from axformer.tasks.multi_label import MultiLabelClassification
 from axformer.tasks.regression import Regression
 from axformer.tasks.token_classification import TokenClassification
@@ -28,7 +29,7 @@ from axformer.tasks.token_classification import TokenClassification
 def can_answer(task: Task) -> bool:
     """Whether a model's answers can be labels."""
     kinds = OneOfSeveral | BinaryClassification | MultiLabelClassification | Regression | TokenClassification
-    return isinstance(task, kinds)
+    return isinstance(task, kinds | SentenceEmbedding)
 
 
 def check_can_answer(task: Task) -> None:
@@ -73,6 +74,8 @@ def with_own_answers(rows: Rows, like: DataSet | None, checkpoint: Checkpoint, c
     Raises:
         DataError: the rows do not fit the model.
     """
+    if isinstance(checkpoint.task, SentenceEmbedding):
+        return prepare(rows, checkpoint, config)
     blank = _with_blank_labels(rows, like, checkpoint, config)
     measured = measure(checkpoint.model, checkpoint.task, blank.samples)
     return relabelled(blank, list(_labels(measured)), checkpoint, config, labels_as=OWN_ANSWERS)

@@ -9,6 +9,7 @@ from axformer.scores.planning import POINT, few_rows_told
 from axformer.tasks.base import Task
 from axformer.tasks.binary import BinaryClassification
 from axformer.tasks.classification import Classification
+from axformer.tasks.embedding import SentenceEmbedding
 from axformer.tasks.multi_label import MultiLabelClassification
 from axformer.tasks.multiple_choice import MultipleChoice
 from axformer.tasks.question_answering import QuestionAnswering
@@ -17,7 +18,10 @@ from axformer.wire.metrics import first_metric
 
 _SHARES_RIGHT = frozenset(
     task.name
-    for task in (BinaryClassification, Classification, MultiLabelClassification, MultipleChoice, QuestionAnswering)
+    for task in (
+        *(BinaryClassification, Classification, MultiLabelClassification, MultipleChoice, QuestionAnswering),
+        SentenceEmbedding,
+    )
 )
 _ROUNDING = 1e-9
 """Rounding error of a difference of two metrics."""

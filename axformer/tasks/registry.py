@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from transformers import (
+    AutoModel,
     AutoModelForCausalLM,
     AutoModelForMaskedLM,
     AutoModelForMultipleChoice,
@@ -17,6 +18,7 @@ from axformer.errors import CheckpointError
 from axformer.tasks.base import Task
 from axformer.tasks.causal_lm import CausalLanguageModelling
 from axformer.tasks.classification import Classification
+from axformer.tasks.embedding import SentenceEmbedding
 from axformer.tasks.masked_lm import MaskedLanguageModelling
 from axformer.tasks.multi_label import MultiLabelClassification
 from axformer.tasks.multiple_choice import MultipleChoice
@@ -58,4 +60,5 @@ _TASKS: dict[Any, Callable[[Any, Rows | None], Task]] = {
     AutoModelForMultipleChoice: lambda *_: MultipleChoice(),
     AutoModelForMaskedLM: lambda *_: MaskedLanguageModelling(),
     AutoModelForCausalLM: lambda *_: CausalLanguageModelling(),
+    AutoModel: lambda config, _: SentenceEmbedding(config),
 }

@@ -66,6 +66,9 @@ class Run(Schema):
     head: NewHead | None = None
     """The new head that a base model gets, whose checkpoint has none or that of a language model. It needs ``train``: the model
     is trained with it first, and that is the untouched model of the run, which lies in the result as ``untouched/``."""
+    pooling: Literal["mean", "cls", "max", "lasttoken"] | None = None
+    """How the token vectors of a plain encoder become the vector of a text. It is then made smaller as an embedder, which needs
+    no labels. A directory of sentence-transformers says so itself."""
     goal: str | None = Field(default=None, max_length=GOAL_LENGTH)
     """What you want, in the place of a preset: ``no-worse``, ``within-points=1``, ``same-answers=98``, ``speedup=2``,
     ``fewer-layers=1`` or ``as-paper``."""
@@ -88,6 +91,8 @@ class Run(Schema):
             ConfigError: something does not fit; its ``field`` names the field.
         """
         preset, config = self._chosen()
+        if self.head is not None and self.pooling is not None:
+            raise ConfigError("an encoder gets a new head or is pooled, not both; leave one out", "pooling")
         if self.calibrate is not None:
             with _field("calibrate"):
                 config = config.calibrated()
@@ -242,6 +247,8 @@ def command(run: Run, output: str = "DIR") -> str:
         words += ["--columns", ",".join(f"{ours}={theirs}" for ours, theirs in columns.items())]
     if run.head is not None:
         words += ["--head", str(run.head)]
+    if run.pooling is not None:
+        words += ["--pooling", run.pooling]
     if run.goal is not None:
         words += ["--goal", run.goal]
     if run.preset is not None:

@@ -183,6 +183,7 @@ def test_a_check_sends_nothing(member, sessions, crew):
         ({"finetune.epochs": "2"}, "finetune.epochs", "give train too"),
         ({"head": "regression"}, "head", "give train too"),
         ({"head": "guessing"}, "head", "is not a task"),
+        ({"pooling": "all"}, "pooling", "pooling: Input should be"),
         ({"calibrate": "s3://acme/texts.csv", "preset": "paper"}, "calibrate", "method=axformer fits none"),
         (
             {"webhook.url": "https://10.0.0.1/", "webhook.events": "job.failed"},

@@ -187,7 +187,10 @@ CASES: dict[str, tuple[Change, str]] = {
         "one of its checkpoints, newest .*/checkpoint-1500$",
     ),
     "a directory too high": (moved("model"), "a model lies in a directory below: give .*/model$"),
-    "sentence-transformers": (sentence_transformers, r"no head .*from_pretrained\('.*0_Transformer'\)"),
+    "sentence-transformers": (
+        sentence_transformers,
+        "its modules are none; taken are Transformer, Pooling and Normalize",
+    ),
     "no head": (
         headless,
         r"has no supported head \(architectures: BertModel\); fine-tune it as one of BertForSequence",

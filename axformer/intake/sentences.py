@@ -1,0 +1,150 @@
+"""Read what sentence-transformers writes beside a transformer: how token vectors become the vector of a text.
+
+A directory with ``modules.json`` is a chain of modules, each named by a class. Those that this package can compute and write
+again are kept; any other changes the vectors, so the directory is refused.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from axformer.architectures.embedder import Embedding
+from axformer.errors import CheckpointError, reason_of
+from axformer.intake.limits import CONFIG_BYTES
+from axformer.intake.names import MODULES, SENTENCE_CONFIG, SENTENCE_LIMITS
+from axformer.intake.strict_json import read_json
+
+_PATH = re.compile(r"[A-Za-z0-9_][\w.-]{0,63}", re.ASCII)
+MODES = {
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_max_tokens": "max",
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
+    "pooling_mode_weightedmean_tokens": "weightedmean",
+    "pooling_mode_lasttoken": "lasttoken",
+}
+"""The keys of a pooling module, in the order in which several are joined."""
+_TRANSFORMER, _POOLING, _NORMALIZE = "Transformer", "Pooling", "Normalize"
+_ASYMMETRIC = (
+    "an asymmetric model has an encoder for queries and one for documents; give each as a checkpoint of its own"
+)
+_SPARSE = "a sparse encoder gives a weight for each word of its vocabulary, and no vector of a text"
+_WHY_NOT = {
+    "Asym": _ASYMMETRIC,
+    "Router": _ASYMMETRIC,
+    "SpladePooling": _SPARSE,
+    "MLMTransformer": _SPARSE,
+    "SparseAutoEncoder": _SPARSE,
+    "Dense": "a layer behind the pooling is not kept yet; train the model without it",
+    "StaticEmbedding": "it has no transformer, so there is nothing to make smaller",
+}
+
+
+def embedding_in(directory: Path, pooling: str | None) -> tuple[Path, Embedding] | None:
+    """Where the transformer of an embedder lies, and how it embeds; None for any other checkpoint.
+
+    Args:
+        pooling: what a plain encoder is to be pooled by; None if nothing was said.
+
+    Raises:
+        CheckpointError: its modules are damaged, or cannot be kept.
+    """
+    if not (directory / MODULES).is_file():
+        return None if pooling is None else (directory, Embedding.model_validate({"pooling": (pooling,)}))
+    modules = _modules(directory)
+    kinds = [kind for kind, _ in modules]
+    if kinds == [_TRANSFORMER] and pooling is None:
+        return None
+    if pooling is not None:
+        raise _refused(directory, f"it says how it is pooled; leave pooling={pooling} out")
+    if kinds not in ([_TRANSFORMER, _POOLING], [_TRANSFORMER, _POOLING, _NORMALIZE]):
+        raise _refused(
+            directory,
+            f"its modules are {', '.join(kinds) or 'none'}; taken are Transformer, Pooling and Normalize",
+        )
+    limits = _object(directory, modules[0][1], SENTENCE_LIMITS)
+    if limits.get("do_lower_case"):
+        raise _refused(
+            directory,
+            f"{SENTENCE_LIMITS} says do_lower_case, which no other runtime does; lower the texts yourself",
+        )
+    pooled = _object(directory, modules[1][1], "config.json")
+    settings = _object(directory, "", SENTENCE_CONFIG)
+    return directory / modules[0][1], _embedding(directory, pooled, limits, settings, is_normal=_NORMALIZE in kinds)
+
+
+def _modules(directory: Path) -> list[tuple[str, str]]:
+    """The kind and the directory of each module."""
+    try:
+        listed = read_json(directory / MODULES, CONFIG_BYTES)
+        modules = [(str(one["type"]), str(one["path"])) for one in listed]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise _refused(directory, f"{MODULES} cannot be read; copy it again") from None
+    for kind, path in modules:
+        name = kind.rpartition(".")[2]
+        if name in _WHY_NOT:
+            raise _refused(directory, f"{MODULES} names {name}: {_WHY_NOT[name]}")
+        if not kind.startswith("sentence_transformers."):
+            raise _refused(directory, f"{MODULES} names the class {kind[:100]!r}, code of its own, which is never run")
+        if path and not _PATH.fullmatch(path):
+            raise _refused(directory, f"{MODULES} names the path {path[:100]!r}, which is no directory in it")
+    return [(kind.rpartition(".")[2], path) for kind, path in modules]
+
+
+def _object(directory: Path, path: str, name: str) -> Mapping[str, Any]:
+    """A small file of a module; empty if it is not there."""
+    try:
+        found = read_json(directory / path / name, CONFIG_BYTES)
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise _refused(directory, f"{Path(path, name)} cannot be read: {error}; copy it again") from None
+    if not isinstance(found, dict):
+        raise _refused(directory, f"{Path(path, name)} holds no object; copy it again")
+    return found
+
+
+def _embedding(
+    directory: Path,
+    pooled: Mapping[str, Any],
+    limits: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    *,
+    is_normal: bool,
+) -> Embedding:
+    modes = pooled.get("pooling_mode") or [mode for key, mode in MODES.items() if pooled.get(key)]
+    if not modes:
+        raise _refused(directory, "its pooling says no way to pool; copy its directory 1_Pooling too")
+    prompts = settings.get("prompts") or {}
+    if pooled.get("include_prompt") is False and any(prompts.values()):
+        raise _refused(
+            directory, "its pooling leaves the prompt out (include_prompt=false), which no graph and no server does"
+        )
+    default = settings.get("default_prompt_name")
+    if default is not None and default not in prompts:
+        raise _refused(
+            directory,
+            f"its default prompt '{default}' is not among its prompts",
+        )
+    try:
+        return Embedding.model_validate(
+            {
+                "pooling": (modes,) if isinstance(modes, str) else modes,
+                "normalize": is_normal,
+                "dimensions": settings.get("truncate_dim"),
+                "max_length": limits.get("max_seq_length"),
+                "prompts": {name: text for name, text in prompts.items() if text is not None},
+                "default_prompt": default,
+                "similarity": settings.get("similarity_fn_name"),
+            }
+        )
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise _refused(directory, f"{first['loc'][0]}: {reason_of(first)}") from None
+
+
+def _refused(directory: Path, why: str) -> CheckpointError:
+    return CheckpointError(f"sentence-transformers directory '{directory}' is not taken: {why}")

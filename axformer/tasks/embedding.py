@@ -1,0 +1,153 @@
+"""Sentence embeddings: a vector for each text, measured by what a search finds with it.
+
+No label is needed. The untouched model's vectors stand in the place of labels, and the answer to a text is the text that lies
+nearest to it: among all others, or, for rows of two texts, among all second texts. Such a row is a query and a passage
+(``question`` and ``context``, with the model's prompts for them), or any pair; a number beside it says how alike they are.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+from transformers.tokenization_utils_base import VERY_LARGE_INTEGER
+
+from axformer.architectures.embedder import VECTOR, spec_of
+from axformer.data.batches import Batch
+from axformer.data.encoding import Encoded, TokenLimits, bytes_of, firsts, tokenize, without_labels
+from axformer.data.rows import Rows
+from axformer.errors import DataError
+from axformer.tasks.divergence import OutcomeKind, Predicted, each_row
+from axformer.tasks.guess import Guess
+from axformer.tasks.neighbours import NEAREST, Search, gains, overlap
+from axformer.tasks.numbers import correlations, numbers_in
+from axformer.tasks.standing import LabelAgreement
+from axformer.wire.metrics import EMBEDDING, SAME_NEAREST
+
+_COLUMNS = 6
+"""Of the statistics: the nearest text by both models, the share of the ten nearest that stay, the gain of the partner, the
+number beside a pair, and its similarity."""
+
+
+class SentenceEmbedding:
+    """A vector for each text; the loss is half the squared distance to the untouched model's, 1 - cosine for length 1."""
+
+    name = EMBEDDING
+    pooled = False
+    pipeline = None
+
+    def __init__(self, config: Any) -> None:
+        spec = spec_of(config)
+        assert spec is not None, "an embedder's configuration says how it embeds"
+        self.measure = spec.similarity or "cosine"
+        self.numbers = spec.size(config.hidden_size)
+
+    def encode(self, rows: Rows, tokenizer: Any, config: Any, limits: TokenLimits) -> Encoded:
+        encoded = self.inputs(rows, tokenizer, config, limits)
+        if len(_columns_of(rows)) < 2 or not rows.has("label"):
+            return encoded
+        try:
+            return replace(encoded, reading=numbers_in(rows))
+        except DataError:
+            return replace(
+                encoded, notes=("its labels are no numbers that say how alike two texts are, and are not read",)
+            )
+
+    def inputs(self, rows: Rows, tokenizer: Any, config: Any, limits: TokenLimits) -> Encoded:
+        spec, columns = spec_of(config), _columns_of(rows)
+        assert spec is not None, "it was there when the task was made"
+        prompts = {
+            "question": spec.prompt("query"),
+            "context": spec.prompt("document", "passage", "corpus"),
+        }
+        parts = [[prompts.get(name, spec.prompt()) + text for text in rows.texts(name)] for name in columns]
+        texts = [text for row in zip(*parts, strict=True) for text in row]
+        own = spec.max_length or tokenizer.model_max_length  # newer versions of sentence-transformers say it there
+        most = [
+            one for one in (limits.max_length, limits.max_tokens, own) if one is not None and one < VERY_LARGE_INTEGER
+        ]
+        cut_at = replace(limits, max_length=min(most, default=None))
+        encoding, cut = tokenize(rows, tokenizer, texts, None, cut_at, inputs_a_row=len(columns))
+        return without_labels(dict(encoding), [place // len(columns) for place in range(len(texts))], cut)
+
+    def losses(self, output: Any, batch: Batch) -> Tensor:
+        wanted, found = self._scaled(batch.labels), self._scaled(output[VECTOR])
+        squared = (wanted - found).square().sum(dim=-1)
+        return squared / (2 * wanted.square().sum(dim=-1).clamp(min=torch.finfo(wanted.dtype).tiny))
+
+    def _scaled(self, vectors: Tensor) -> Tensor:
+        return functional.normalize(vectors, dim=-1) if self.measure == "cosine" else vectors
+
+    def predicted(self, output: Any, batch: Batch) -> Predicted:  # noqa: ARG002 - the protocol's signature
+        """Numbers whose divergence is 1 - cosine for the cosine."""
+        return each_row(self._scaled(output[VECTOR]) * self.numbers**0.5, OutcomeKind.NUMBERS)
+
+    def answers(self, output: Any, batch: Batch) -> list[Tensor]:  # noqa: ARG002 - the protocol's signature
+        return list(output[VECTOR].float().cpu().unbind())
+
+    def statistics(self, answers: Sequence[Tensor], encoded: Encoded) -> np.ndarray:
+        """See :data:`_COLUMNS`; numbers that the rows do not give are NaN.
+
+        Raises:
+            DataError: there are too few different texts to search.
+        """
+        search, after, before = _search_in(encoded), torch.stack(list(answers)), torch.stack(encoded.labels)
+        if search.depth < NEAREST:
+            raise DataError(
+                f"{len(search.corpus)} different texts are too few to tell what stays near: the {NEAREST} nearest of each are "
+                f"compared, so give more than {NEAREST}"
+            )
+        found, wanted = search.nearest(after, self.measure), search.nearest(before, self.measure)
+        table = np.full((encoded.samples, _COLUMNS), np.nan)
+        table[:, 0], table[:, 1], table[:, 2] = found[:, 0], wanted[:, 0], overlap(found, wanted)
+        if search.is_itself:
+            return table
+        if encoded.reading is None:
+            table[:, 3] = gains(found, search.own)
+        else:
+            table[:, 4], table[:, 5] = encoded.reading, functional.cosine_similarity(after[::2], after[1::2])
+        return table
+
+    def metrics(self, statistics: np.ndarray) -> dict[str, float]:
+        found = {SAME_NEAREST: float(self.correct(statistics).mean()), "same_10": float(statistics[:, 2].mean())}
+        gained, scores = statistics[:, 3], statistics[:, 4:]
+        if not np.isnan(gained).any():
+            found |= {"ndcg_10": float(gained.mean()), "recall_10": float((gained > 0).mean())}
+        if not np.isnan(scores).any():
+            found["spearman"] = correlations(scores[:, :1], scores[:, 1:])["spearman"]
+        return found
+
+    def correct(self, statistics: np.ndarray) -> np.ndarray:
+        """Whether the nearest text is still the same."""
+        return np.asarray(statistics[:, 0] == statistics[:, 1])
+
+    def guess(self, encoded: Encoded, config: Any) -> Guess:  # noqa: ARG002 - the protocol's signature
+        """The mean vector for every text."""
+        vectors = self._scaled(torch.stack(encoded.labels)).double()
+        squared = (vectors - vectors.mean(dim=0)).square().sum(dim=-1) / (2 * vectors.square().sum(dim=-1))
+        sums = np.bincount(encoded.sample_of_row, weights=squared.numpy())
+        return Guess(losses=sums / np.bincount(encoded.sample_of_row))
+
+    def standing(self, answers: Sequence[Any], encoded: Encoded, config: Any) -> LabelAgreement:  # noqa: ARG002
+        return LabelAgreement("whether these are texts that the model was made for")
+
+
+def _columns_of(rows: Rows) -> tuple[str, ...]:
+    """The columns of the texts: one, or two that belong together."""
+    if rows.has("question") and rows.has("context") and not rows.has("text"):
+        return "question", "context"
+    return ("text", "text_pair") if rows.has("text_pair") else ("text",)
+
+
+def _search_in(encoded: Encoded) -> Search:
+    """The search that the rows describe: first texts among second ones, or each text among all others."""
+    each = len(encoded.sample_of_row) // encoded.samples
+    queries = list(range(0, len(encoded.sample_of_row), each))
+    texts = list(range(each - 1, len(encoded.sample_of_row), each))
+    first = firsts(bytes_of(encoded.features["input_ids"][row]) for row in texts)
+    corpus = sorted(set(first))
+    place = {text: index for index, text in enumerate(corpus)}
+    return Search(queries, [texts[text] for text in corpus], [place[text] for text in first], is_itself=each == 1)

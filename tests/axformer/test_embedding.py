@@ -1,0 +1,282 @@
+"""Sentence embedders: read, made smaller without a label, and written as what sentence-transformers loads."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+from transformers import AutoModel
+
+from axformer.architectures.embedder import SPEC, TOKENS, VECTOR, Embedding
+from axformer.architectures.registry import ARCHITECTURES, architecture_of
+from axformer.config import make_config
+from axformer.data.columns import OWN_ANSWERS
+from axformer.data.reading import rows_of
+from axformer.errors import CheckpointError, ConfigError, DataError
+from axformer.forms.form import Form
+from axformer.forms.kinds import ONNX, STOCK
+from axformer.forms.make import Finished, loaded_form, make_forms
+from axformer.intake.checkpoint import Checkpoint, from_memory, load_checkpoint
+from axformer.intake.dataset import prepare
+from axformer.model.compact import compact
+from axformer.model.masking import masked
+from axformer.plan.plan import Plan
+from axformer.run import PruningRun
+from axformer.scores.measured import measure
+from axformer.tasks.embedding import SentenceEmbedding
+from axformer.tasks.neighbours import Search, gains, overlap
+from axformer.wire.run import read_run
+from tests.family_cases import some_plan
+from tests.plain import PlainEvaluator
+from tests.tiny_families import DIMENSIONS, tiny_family_config, tiny_family_tokenizer
+from tests.tiny_models import save_tiny_checkpoint, tiny_rows, write_rows
+
+MODES = ("mean", "cls", "max", "lasttoken", "weightedmean", "mean_sqrt_len_tokens")
+TEXTS = [row["text"] for row in tiny_rows(60)]
+CONFIG = make_config("smallest", {"max_length": 24, "calibrate_rows": 30})
+families = pytest.mark.parametrize("family", sorted(ARCHITECTURES))
+
+
+def embedder(family: str, **spec: Any) -> Any:
+    """A tiny embedder with random weights."""
+    config = tiny_family_config(family)
+    setattr(config, SPEC, Embedding.model_validate({"pooling": ("mean",), **spec}).model_dump())
+    torch.manual_seed(0)
+    return architecture_of(family).embedder.model_class(config).eval()
+
+
+def checkpoint_of(family: str, **spec: Any) -> Checkpoint:
+    return from_memory(embedder(family, **spec), tiny_family_tokenizer(family))
+
+
+def vectors_of(model: Any, checkpoint: Checkpoint, texts: list[str]) -> torch.Tensor:
+    with torch.inference_mode():
+        return model(**checkpoint.tokenizer(texts, padding=True, return_tensors="pt"))[VECTOR]
+
+
+@families
+def test_vectors_are_the_same_masked_and_removed_and_in_any_batch(family: str) -> None:
+    mode = MODES[sorted(ARCHITECTURES).index(family) % len(MODES)]
+    checkpoint = checkpoint_of(family, pooling=(mode, "mean"), normalize=True)
+    data = prepare(rows_of([{"text": text} for text in TEXTS[:20]]), checkpoint, CONFIG)
+    assert data.samples.encoded.labels_as == OWN_ANSWERS
+    for plan in (Plan.full(DIMENSIONS), some_plan(1)):
+        small = compact(checkpoint.model, checkpoint.architecture, plan)
+        removed = torch.stack(list(measure(small, checkpoint.task, data.samples).answers))
+        with masked(checkpoint.model, checkpoint.architecture, plan):
+            alone = [vectors_of(checkpoint.model, checkpoint, [text])[0] for text in TEXTS[:20]]
+        torch.testing.assert_close(removed, torch.stack(alone), rtol=1e-4, atol=1e-5)
+        plain = PlainEvaluator(checkpoint.model, checkpoint.architecture, checkpoint.task, data.samples)
+        torch.testing.assert_close(
+            measure(small, checkpoint.task, data.samples).losses, plain.losses(plan), rtol=1e-4, atol=1e-5
+        )
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory that sentence-transformers itself has written, with prompts."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer import modules as models
+
+    place = tmp_path_factory.mktemp("embedder")
+    save_tiny_checkpoint(place / "bert")
+    chain = [models.Transformer(str(place / "bert"), max_seq_length=20)]
+    chain += [models.Pooling(32, pooling_mode=("mean", "cls")), models.Normalize()]
+    prompts = {"query": "word1 word2 ", "document": "word3 ", "all": "word4 "}
+    made = SentenceTransformer(modules=chain, device="cpu", prompts=prompts, default_prompt_name="all", truncate_dim=48)
+    made.save(str(place / "made"), create_model_card=False)
+    return place / "made"
+
+
+def encoded_by_the_library(directory: Path, texts: list[str], **options: Any) -> np.ndarray:
+    from sentence_transformers import SentenceTransformer
+
+    return np.asarray(
+        SentenceTransformer(str(directory), device="cpu").encode(texts, show_progress_bar=False, **options)
+    )
+
+
+def test_a_result_loads_in_sentence_transformers_with_the_same_vectors(written: Path, tmp_path: Path) -> None:
+    rows = [{"text": f"{text} word{index % 60} word{index % 7}"} for index, text in enumerate(TEXTS * 2)]
+    data = write_rows(tmp_path / "rows.jsonl", rows)
+    asked = {
+        "checkpoint": str(written),
+        "unlabelled": str(data),
+        "goal": "operations=1.5",
+        "forms": ["compact"],
+        "config": {"calibrate_rows": 40, "budgets": [0.6], "table_rows": 20},
+    }
+    run = PruningRun.open(read_run(asked))
+    run.look()
+    trials = list(run.trials())
+    report = run.publish(tmp_path / "result", asked["forms"])
+    assert {form["name"] for form in report["forms"] if form["made"]} == set(asked["forms"])
+    assert report["task"] == "embedding"
+    assert report["base"]["unlabelled"]["same_nearest"] == 1.0
+    assert 0.0 < report["pruned"]["unlabelled"]["same_nearest"] < 1.0
+    assert report["pruned"]["operations"] < report["base"]["operations"]
+
+    texts = [f" {text} " for text in TEXTS[:11]] + [" ".join(TEXTS[:8])]
+    data = prepare(rows_of([{"text": text} for text in texts]), load_checkpoint(written), CONFIG)
+    whole = torch.stack(data.samples.encoded.labels).numpy()
+    np.testing.assert_allclose(whole, encoded_by_the_library(written, texts), atol=1e-5)
+    small = run.model()
+    found = torch.stack(list(measure(small, SentenceEmbedding(small.config), data.samples).answers)).numpy()
+    assert np.abs(found - whole).max() > 1e-3
+    np.testing.assert_allclose(found, encoded_by_the_library(tmp_path / "result" / "model", texts), atol=1e-5)
+    again = PruningRun.open(read_run(asked))
+    resumed = list(again.trials(trials[: len(trials) // 2]))
+    assert [trial.loss for trial in resumed] == [trial.loss for trial in trials]
+    kept = json.loads((tmp_path / "result" / "model" / "config_sentence_transformers.json").read_text())
+    assert kept["prompts"] == {"query": "word1 word2 ", "document": "word3 ", "all": "word4 "}
+
+
+def test_questions_and_passages_get_the_prompts_of_queries_and_documents(written: Path) -> None:
+    checkpoint = load_checkpoint(written)
+    rows = [{"question": text, "context": f"{text} word9"} for text in TEXTS[:12]]
+    data = prepare(rows_of(rows), checkpoint, CONFIG)
+    vectors = torch.stack(data.samples.encoded.labels).numpy()
+    by_prompt = {"query": [row["question"] for row in rows], "document": [row["context"] for row in rows]}
+    for start, (name, texts) in enumerate(by_prompt.items()):
+        np.testing.assert_allclose(
+            vectors[start::2], encoded_by_the_library(written, texts, prompt_name=name), atol=1e-5
+        )
+    figures = measure(checkpoint.model, checkpoint.task, data.samples).figures
+    assert set(figures) == {"loss", "same_nearest", "same_10", "ndcg_10", "recall_10"}
+    assert figures["loss"] == pytest.approx(0.0, abs=1e-6)
+
+
+def test_pairs_with_scores_are_measured_by_spearman() -> None:
+    checkpoint = checkpoint_of("bert")
+    rows = [{"text": text, "text_pair": TEXTS[-place], "label": place / 7} for place, text in enumerate(TEXTS[:30], 1)]
+    data = prepare(rows_of(rows), checkpoint, CONFIG)
+    figures = measure(checkpoint.model, checkpoint.task, data.samples).figures
+    from scipy.stats import spearmanr
+
+    vectors = torch.stack(data.samples.encoded.labels)
+    near = torch.nn.functional.cosine_similarity(vectors[::2], vectors[1::2])
+    assert figures["spearman"] == pytest.approx(spearmanr(near, [row["label"] for row in rows]).statistic)
+    named = prepare(rows_of([row | {"label": "yes"} for row in rows]), checkpoint, CONFIG)
+    assert "not read" in named.samples.encoded.notes[0]
+
+
+def test_neighbours_are_those_of_a_plain_search() -> None:
+    generator = torch.Generator().manual_seed(0)
+    vectors = torch.randn(40, 5, generator=generator)
+    search = Search(list(range(40)), list(range(40)), list(range(40)), is_itself=True)
+    for measure_, near in (
+        ("cosine", lambda one: torch.nn.functional.cosine_similarity(vectors, one[None])),
+        ("dot", lambda one: vectors @ one),
+        ("euclidean", lambda one: -(vectors - one).norm(dim=-1)),
+    ):
+        found = search.nearest(vectors, measure_)
+        for row in range(40):
+            order = [place for place in near(vectors[row]).argsort(descending=True).tolist() if place != row]
+            assert found[row].tolist() == order[:10]
+    first, second = torch.tensor([[1, 2, 3], [4, 5, 6]]), torch.tensor([[3, 9, 1], [7, 8, 0]])
+    assert overlap(first, second).tolist() == pytest.approx([2 / 3, 0.0])
+    assert gains(first, [2, 9]).tolist() == pytest.approx([1 / np.log2(3), 0.0])
+
+
+def test_too_few_texts_are_refused() -> None:
+    checkpoint = checkpoint_of("bert")
+    data = prepare(rows_of([{"text": text} for text in TEXTS[:10]]), checkpoint, CONFIG)
+    with pytest.raises(DataError, match=r"^10 different texts are too few"):
+        _ = measure(checkpoint.model, checkpoint.task, data.samples).table
+
+
+def changed(written: Path, place: Path, name: str, content: Any) -> Path:
+    shutil.copytree(written, place)
+    (place / name).write_text(json.dumps(content))
+    return place
+
+
+TRANSFORMER = {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}
+POOLING = {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("modules.json", [TRANSFORMER, POOLING | {"type": "modeling.Own"}], "code of its own"),
+        ("modules.json", [TRANSFORMER | {"type": "sentence_transformers.models.Asym"}], "asymmetric"),
+        ("modules.json", [TRANSFORMER, POOLING | {"type": "sentence_transformers.models.Dense"}], "Dense"),
+        ("modules.json", [TRANSFORMER, POOLING | {"type": "sentence_transformers.SpladePooling"}], "sparse"),
+        ("modules.json", [TRANSFORMER, POOLING | {"path": "../other"}], "no directory in it"),
+        ("modules.json", [POOLING], "its modules are Pooling"),
+        ("modules.json", {"a": 1}, "cannot be read"),
+        ("1_Pooling/config.json", {"pooling_mode_mean_tokens": False}, "no way to pool"),
+        ("1_Pooling/config.json", {"pooling_mode": "attention"}, "pooling"),
+        ("1_Pooling/config.json", {"pooling_mode": "mean", "include_prompt": False}, "include_prompt"),
+        ("config_sentence_transformers.json", {"default_prompt_name": "other"}, "'other' is not among"),
+        ("config_sentence_transformers.json", {"similarity_fn_name": "manhattan"}, "similarity"),
+        ("sentence_bert_config.json", {"do_lower_case": True}, "do_lower_case"),
+    ],
+)
+def test_modules_that_cannot_be_kept_are_refused_in_one_line(
+    written: Path, tmp_path: Path, name: str, content: Any, said: str
+) -> None:
+    with pytest.raises(CheckpointError, match=said) as refused:
+        load_checkpoint(changed(written, tmp_path / "changed", name, content))
+    assert "\n" not in str(refused.value)
+
+
+def test_a_plain_encoder_is_pooled_as_asked(tmp_path: Path) -> None:
+    plain = tmp_path / "plain"
+    tokenizer = tiny_family_tokenizer("bert")
+    torch.manual_seed(0)
+    model = AutoModel.from_config(tiny_family_config("bert")).eval()
+    model.save_pretrained(plain)
+    tokenizer.save_pretrained(plain)
+    with pytest.raises(CheckpointError, match="pooling=mean"):
+        load_checkpoint(plain)
+    found = load_checkpoint(plain, pooling="mean")
+    assert isinstance(found.task, SentenceEmbedding)
+    inputs = tokenizer(TEXTS[:1], return_tensors="pt")
+    with torch.inference_mode():
+        expected = model(**inputs).last_hidden_state.mean(dim=1)
+        torch.testing.assert_close(found.model(**inputs)[VECTOR], expected)
+        torch.testing.assert_close(from_memory(model, tokenizer, "mean").model(**inputs)[VECTOR], expected)
+    with pytest.raises(ConfigError, match="not both"):
+        read_run({"checkpoint": "c", "unlabelled": "u", "pooling": "mean", "head": {"task": "regression"}}).settled()
+
+
+def test_forms_without_this_package_give_the_same_vectors(written: Path, tmp_path: Path) -> None:
+    checkpoint = load_checkpoint(written)
+    data = prepare(rows_of([{"text": text} for text in TEXTS[:12]]), checkpoint, CONFIG)
+    plan = Plan.full(checkpoint.dimensions).dropping((2,))
+    small = compact(checkpoint.model, checkpoint.architecture, plan)
+    finished = Finished(checkpoint, plan, small, data.samples)
+    assert isinstance(make_forms(finished, (STOCK,), tmp_path)[0], Form)
+    loaded_form(finished, ONNX, tmp_path)
+    expected = torch.stack(list(measure(small, checkpoint.task, data.samples).answers))
+    np.testing.assert_allclose(expected, encoded_by_the_library(tmp_path / "stock", TEXTS[:12]), atol=1e-5)
+    for name in ("stock", "hub"):
+        assert json.loads((tmp_path / name / "config.json").read_text())["architectures"] == ["BertModel"]
+    session = onnxruntime.InferenceSession(tmp_path / "hub" / "onnx" / "model.onnx")
+    assert [one.name for one in session.get_outputs()] == [VECTOR, TOKENS]
+    inputs = checkpoint.tokenizer([f"word4 {TEXTS[0]}"], return_tensors="np")
+    (vector,) = session.run([VECTOR], {name: inputs[name] for name in inputs})[0]
+    np.testing.assert_allclose(expected[0], vector, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"validation": "rows"}, "decides by labels"),
+        ({"validation": "rows", "goal": "within-points=1"}, "give them as unlabelled"),
+        ({"unlabelled": "rows", "goal": "operations=2", "train": "rows"}, "vectors have no labels"),
+        ({"unlabelled": "rows", "goal": "operations=2", "pooling": "mean"}, "leave pooling=mean out"),
+    ],
+)
+def test_what_asks_for_labels_of_vectors_is_refused(
+    written: Path, tmp_path: Path, asked: dict[str, Any], said: str
+) -> None:
+    rows = str(write_rows(tmp_path / "rows.jsonl", [{"text": text} for text in TEXTS]))
+    given = {name: rows if value == "rows" else value for name, value in asked.items()}
+    with pytest.raises((ConfigError, CheckpointError), match=said):
+        PruningRun.open(read_run({"checkpoint": str(written), **given}))
