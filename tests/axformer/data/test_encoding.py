@@ -227,9 +227,10 @@ def test_a_tokenizer_that_cannot_do_it_is_refused() -> None:
 
 
 def test_another_head_is_refused_with_those_that_are_supported() -> None:
-    from transformers import AutoModel
+    from transformers import AutoModelForImageClassification
 
     with pytest.raises(
-        CheckpointError, match="models of AutoModel are not supported; supported are those of AutoModelForS"
+        CheckpointError,
+        match="models of AutoModelForImageClassification are not supported; supported are those of Auto",
     ):
-        task_of(AutoModel, CONFIG)
+        task_of(AutoModelForImageClassification, CONFIG)

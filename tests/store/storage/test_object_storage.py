@@ -204,7 +204,7 @@ def test_an_object_that_somebody_put_there_is_refused_before_its_first_byte(
 ) -> None:
     stored = storage.put(FOLDER, [large])
     key = f"some/where/{FOLDER}/{stored.sha256}"
-    object_store.client.put_object(Bucket=bucket.name, Key=key, Body=b"X" + large[1:])
+    object_store.client.put_object(Bucket=bucket.name, Key=key, Body=bytes([large[0] ^ 1]) + large[1:])
     for about in ({}, {"start": 5}, {"start": 0, "stop": 5}):
         with pytest.raises(ContentChangedError, match="was not put into the storage by this service"):
             storage.read(FOLDER, stored.sha256, **about)
@@ -218,7 +218,7 @@ def test_an_object_that_changes_while_it_is_read_is_refused(
     with object_store.failing(times(1, Fault(breaks_after=BLOCK_BYTES // 2), "GET")):
         next(chunks)
     key, about = f"some/where/{FOLDER}/{stored.sha256}", {"sha256": stored.sha256}
-    object_store.client.put_object(Bucket=bucket.name, Key=key, Body=b"X" + large[1:], Metadata=about)
+    object_store.client.put_object(Bucket=bucket.name, Key=key, Body=bytes([large[0] ^ 1]) + large[1:], Metadata=about)
     with pytest.raises(ContentChangedError, match="was changed while it was read"):
         list(chunks)
 
