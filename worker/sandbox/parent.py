@@ -200,6 +200,7 @@ def _report(leash: socket.socket, words: str) -> None:
 def _move_in(directory: str) -> None:
     """Change to the job's directory."""
     os.environ.update(HOME=directory, TMPDIR=directory)
+    os.environ.pop("TORCHINDUCTOR_CACHE_DIR", None)  # PyTorch noted a place that this process does not see
     os.chdir(directory)
 
 
