@@ -136,7 +136,7 @@ class Parent:
             os.close(handed.log)
             with os.fdopen(handed.specification, "rb") as file:
                 specification = json.loads(file.read())
-            _move_in(specification["write"][0])
+            move_in(specification["write"][0])
             privileges.be_called(NAME)
             launch.report(handed.writes, launch.restrict(specification, parent))
             self._program(handed.reads, handed.writes)
@@ -197,7 +197,7 @@ def _report(leash: socket.socket, words: str) -> None:
         leash.send(f"{words}\n".encode())
 
 
-def _move_in(directory: str) -> None:
+def move_in(directory: str) -> None:
     """Change to the job's directory."""
     os.environ.update(HOME=directory, TMPDIR=directory)
     os.environ.pop("TORCHINDUCTOR_CACHE_DIR", None)  # PyTorch noted a place that this process does not see

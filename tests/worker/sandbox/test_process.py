@@ -19,7 +19,7 @@ from tests.worker.sandbox import obedient
 from worker.sandbox.descendants import descendants
 from worker.sandbox.launch import FILES, NETWORK
 from worker.sandbox.launch import ROOT as OWN_ROOT
-from worker.sandbox.parent import NAME
+from worker.sandbox.parent import NAME, move_in
 from worker.sandbox.process import INPUTS, MADE, ConfinedProcess
 from worker.sandbox.restrictions import ROOT
 from worker.sandbox.warm_parent import ADDRESS, Forks, Keeper, WarmParent, fork
@@ -137,6 +137,18 @@ def test_a_job_finds_nothing_of_the_one_before_it(start: Callable[[str], Job]) -
     if FILES not in second.refused:
         left = first.root / MADE / "left"
         assert second.does(f"answer = open({str(left)!r}).read()") in HIDDEN
+
+
+def test_a_place_that_a_library_noted_in_the_parent_is_forgotten(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("HOME", "TMPDIR", "TORCHINDUCTOR_CACHE_DIR"):
+        monkeypatch.setenv(name, "/place/of/the/parent")
+    monkeypatch.chdir("/")
+    move_in(str(tmp_path))
+    assert [os.environ.get(name) for name in ("HOME", "TMPDIR")] == [str(tmp_path)] * 2
+    assert "/place/of/the/parent" not in os.environ.values()
+    assert Path.cwd() == tmp_path
 
 
 def test_with_a_root_of_its_own_a_directory_that_is_renamed_keeps_its_name_inside(
