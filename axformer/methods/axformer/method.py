@@ -26,6 +26,7 @@ from axformer.repair.local import LocalFits
 from axformer.repair.refit import can_refit
 from axformer.scores.importance import Ranked, owners_of, scores_of
 from axformer.scores.ranking import Scores
+from axformer.tasks.embedding import SentenceEmbedding
 from axformer.tasks.regression import Regression
 from axformer.wire.steps import Counter, StepName
 
@@ -39,9 +40,10 @@ class AxFormer(Method):
         """Check that the order names blocks of the model, that each layer has weights of its own if they are fitted, and that
         there are probabilities where temperatures are."""
         inspection_order(checkpoint.dimensions, config)
-        if config.needs.temperatures and isinstance(checkpoint.task, Regression):
+        if config.needs.temperatures and isinstance(checkpoint.task, Regression | SentenceEmbedding):
             raise ConfigError(
-                "knob conditions: a regression answers with numbers, which have no temperature; leave 'temperature' out"
+                f"knob conditions: a model for {checkpoint.task.name} answers with numbers, which have no temperature; leave "
+                "'temperature' out"
             )
         if config.needs.fitting and not can_refit(checkpoint.model, checkpoint.architecture):
             raise ConfigError(

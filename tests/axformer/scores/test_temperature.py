@@ -10,11 +10,15 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from torch.nn.functional import cross_entropy
 
+from axformer.architectures.embedder import pooled
 from axformer.config import make_config
 from axformer.data.reading import rows_of
+from axformer.errors import ConfigError
 from axformer.intake.checkpoint import from_memory
 from axformer.intake.dataset import prepare
-from axformer.scores.temperature import TEMPERATURES, LossCurves
+from axformer.methods.axformer.method import AxFormer
+from axformer.scores.temperature import TEMPERATURES, LossCurves, divided
+from tests.family_cases import Case, checkpoint_of, data_of
 from tests.tiny_models import tiny_model, tiny_rows, tiny_tokenizer
 
 CHECKPOINT = from_memory(tiny_model(), tiny_tokenizer())
@@ -61,3 +65,29 @@ def test_doubt_alone_changes_no_loss(seed: int, power: float) -> None:
     assert torch.allclose(losses, doubtful, rtol=0.02, atol=0.01)
     assert losses.mean().item() == pytest.approx(doubtful.mean().item(), abs=2e-4)
     assert other / temperature == pytest.approx(factor, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    "task",
+    ["classification", "multi_label_classification", "token_classification", "question_answering", "multiple_choice"],
+)
+def test_the_losses_at_temperature_one_are_the_task_s_own(task: str) -> None:
+    case = Case("bert", task)
+    checkpoint = checkpoint_of(case)
+    samples = prepare(data_of(case).rows, checkpoint, make_config("paper")).samples
+    with torch.inference_mode():
+        for batch in samples.batches:
+            output = checkpoint.model(**batch.inputs)
+            own = checkpoint.task.losses(output, batch)
+            assert torch.equal(checkpoint.task.losses(divided(output, 1.0), batch), own)
+
+
+@pytest.mark.parametrize("kind", ["regression", "embedding"])
+def test_what_has_no_temperature_is_refused(kind: str) -> None:
+    case = Case("bert", "regression")
+    checkpoint = checkpoint_of(case)
+    if kind == "embedding":
+        checkpoint = from_memory(pooled(tiny_model(), checkpoint.architecture.base_class, "mean"), tiny_tokenizer())
+    config = make_config("paper", {"conditions": ["temperature"]})
+    with pytest.raises(ConfigError, match=f"a model for {checkpoint.task.name} answers with numbers"):
+        AxFormer().check(config, checkpoint)

@@ -19,10 +19,10 @@ from tests.worker.sandbox import obedient
 from worker.sandbox.descendants import descendants
 from worker.sandbox.launch import FILES, NETWORK
 from worker.sandbox.launch import ROOT as OWN_ROOT
-from worker.sandbox.parent import NAME, move_in
+from worker.sandbox.parent import NAME
 from worker.sandbox.process import INPUTS, MADE, ConfinedProcess
-from worker.sandbox.restrictions import ROOT
-from worker.sandbox.warm_parent import ADDRESS, Forks, Keeper, WarmParent, fork
+from worker.sandbox.restrictions import ROOT, environment
+from worker.sandbox.warm_parent import ADDRESS, NOWHERE, Forks, Keeper, WarmParent, fork
 
 SECONDS = 120.0
 CANARY = "canary-secret"
@@ -139,16 +139,21 @@ def test_a_job_finds_nothing_of_the_one_before_it(start: Callable[[str], Job]) -
         assert second.does(f"answer = open({str(left)!r}).read()") in HIDDEN
 
 
-def test_a_place_that_a_library_noted_in_the_parent_is_forgotten(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    for name in ("HOME", "TMPDIR", "TORCHINDUCTOR_CACHE_DIR"):
-        monkeypatch.setenv(name, "/place/of/the/parent")
-    monkeypatch.chdir("/")
-    move_in(str(tmp_path))
-    assert [os.environ.get(name) for name in ("HOME", "TMPDIR")] == [str(tmp_path)] * 2
-    assert "/place/of/the/parent" not in os.environ.values()
-    assert Path.cwd() == tmp_path
+@pytest.mark.slow
+def test_no_library_notes_a_place_of_the_parent_for_its_jobs(tmp_path: Path) -> None:
+    """The real program is imported, as a worker's parent does, and a job's process then moves to its own directory."""
+    code = (
+        "import json, os, sys, worker.sandbox.child, worker.sandbox.parent as parent\n"
+        "parent.move_in(sys.argv[1])\n"
+        "print(json.dumps(dict(os.environ)))"
+    )
+    given = environment(os.environ, NOWHERE)
+    ran = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], env=given, cwd=ROOT, capture_output=True, check=True
+    )
+    has = json.loads(ran.stdout.splitlines()[-1])
+    noted = {name: value for name, value in has.items() if value != given.get(name) and name != "LC_CTYPE"}
+    assert noted == {"HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
 
 
 def test_with_a_root_of_its_own_a_directory_that_is_renamed_keeps_its_name_inside(
