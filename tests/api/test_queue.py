@@ -16,6 +16,7 @@ from store.repositories.teams import TeamLimits, create_team, set_limits
 from store.repositories.workers import note_worker
 from store.session import session_scope
 from tests.specs import spec_of
+from tests.waiting import wait_until
 
 
 def of_rivals(sessions, rivals, **changes):
@@ -259,10 +260,3 @@ def blocked_jobs(sessions):
     with session_scope(sessions) as session:
         session.execute(text("LOCK TABLE jobs"))
         yield
-
-
-def wait_until(holds):
-    deadline = time.monotonic() + 60.0
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)

@@ -3,7 +3,6 @@
 import hashlib
 import random
 import socket
-import time
 
 import httpx2
 import pytest
@@ -12,6 +11,7 @@ from hypothesis import settings as law
 from hypothesis import strategies as st
 
 from store.settings import Settings
+from tests.waiting import wait_until
 
 LIMIT = 2**20
 
@@ -98,12 +98,6 @@ def test_a_sender_that_goes_away_leaves_nothing(live, crew, settings, caplog):
         wait_until(lambda: stored_paths(settings))
     wait_until(lambda: not stored_paths(settings))
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
-
-
-def wait_until(is_so) -> None:
-    """Wait until something is so; the test's time limit ends a wait in vain."""
-    while not is_so():
-        time.sleep(0.01)
 
 
 def test_nobody_sends_without_a_key(client):

@@ -145,13 +145,13 @@ def test_a_silent_process_that_nobody_waits_behind_and_one_that_gives_signs_of_l
 
     def is_slow(voice: Voice) -> None:
         voice.behave_until_the_search()
-        for _ in range(8):
-            gone.wait(0.1)
+        for _ in range(44):
+            gone.wait(0.05)
             voice.say(Alive())
         voice.say(TrialMade(trial=trial(3), speed=SPEED))  # which is wrong, and ends it
 
     post()
-    job = run(is_slow, slice_seconds=0.05, silent_seconds=0.4)
+    job = run(is_slow, slice_seconds=0.05, silent_seconds=2.0)
     assert job.error is not None
     assert job.error["code"] == "unsafe_input"
 

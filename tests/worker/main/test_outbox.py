@@ -10,6 +10,7 @@ from store.repositories.workers import living_workers, note_worker, unsent_messa
 from store.session import Sessions, session_scope
 from store.tables.jobs import Job
 from store.tables.workers import OutboxMessage, Worker
+from tests.waiting import wait_until
 from tests.worker.conftest import Post
 from worker.main.outbox import Announcer, announce
 
@@ -146,7 +147,10 @@ def test_an_idle_worker_announces_and_a_busy_one_leaves_it_to_others(
     sent = Sent()
     announcer = Announcer(sessions, sent, lambda: is_busy, seconds=0.01)
     announcer.start()
-    time.sleep(0.3)
+    if expected:
+        wait_until(lambda: sent.count)
+    else:
+        time.sleep(0.3)
     announcer.stop()
     announcer.join()
     assert (sent.count > 0) is expected
@@ -163,9 +167,7 @@ def test_the_announcer_outlives_a_broker_that_is_away(sessions: Sessions, post: 
 
     announcer = Announcer(sessions, away_at_first, lambda: False, seconds=0.01)
     announcer.start()
-    deadline = time.monotonic() + 5
-    while (len(calls) < 3 or unsent(sessions)) and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_until(lambda: len(calls) >= 3 and not unsent(sessions))
     announcer.stop()
     announcer.join()
     assert unsent(sessions) == 0

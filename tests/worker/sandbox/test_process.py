@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import pytest
 from pydantic import SecretStr
 
 from store.settings import Settings
+from tests.waiting import wait_until
 from tests.worker.sandbox import obedient
 from worker.sandbox.descendants import descendants
 from worker.sandbox.launch import FILES, NETWORK
@@ -103,13 +103,6 @@ def start(parent: WarmParent, tmp_path: Path) -> Iterator[Callable[[str], Job]]:
     yield begin
     for job in jobs:
         job.end()
-
-
-def wait_until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_a_job_finds_nothing_of_the_one_before_it(start: Callable[[str], Job]) -> None:
