@@ -57,6 +57,20 @@ def save_tiny_checkpoint(directory: Path, config: BertConfig | None = None, seed
     return directory
 
 
+def save_tiny_embedder(directory: Path) -> Path:
+    """A directory as sentence-transformers writes it, with prompts; it lies in ``directory``."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer import modules
+
+    save_tiny_checkpoint(directory / "bert")
+    chain = [modules.Transformer(str(directory / "bert"), max_seq_length=20)]
+    chain += [modules.Pooling(32, pooling_mode=("mean", "cls")), modules.Normalize()]
+    prompts = {"query": "word1 word2 ", "document": "word3 ", "all": "word4 "}
+    made = SentenceTransformer(modules=chain, device="cpu", prompts=prompts, default_prompt_name="all", truncate_dim=48)
+    made.save(str(directory / "made"), create_model_card=False)
+    return directory / "made"
+
+
 def tiny_rows(count: int, *, pairs: bool = False, labels: int = 2, seed: int = 0) -> list[dict[str, object]]:
     """Records with texts of 1 to 12 words; one label makes it a regression."""
     chance = random.Random(seed)

@@ -11,7 +11,7 @@ from typing import IO, Any
 
 from axformer.errors import CheckpointError, DataError
 from axformer.intake.foreign import adapter_beside, remedy_in
-from axformer.intake.names import CONFIG, is_checkpoint_file, is_shard
+from axformer.intake.names import CONFIG, POOLING, is_checkpoint_file, is_shard
 
 _MODE = 0o644
 
@@ -64,6 +64,7 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
 
 def _pack(directory: Path, archive: IO[bytes]) -> None:
     files = sorted(path for path in directory.iterdir() if path.is_file() and is_checkpoint_file(path.name))
+    files += [directory / POOLING] if (directory / POOLING).is_file() else []
     if not any(is_shard(path.name) for path in files) or not (directory / CONFIG).is_file():
         raise CheckpointError(
             f"'{directory}' is not a checkpoint with safetensors weights: it needs {CONFIG} and *.safetensors; "
@@ -74,7 +75,7 @@ def _pack(directory: Path, archive: IO[bytes]) -> None:
         raise CheckpointError(f"'{directory}' is no checkpoint to send: {adapter}")
     with tarfile.open(fileobj=archive, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for path in files:
-            info = tarfile.TarInfo(path.name)
+            info = tarfile.TarInfo(path.relative_to(directory).as_posix())
             info.size, info.mode = path.stat().st_size, _MODE
             with path.open("rb") as file:
                 tar.addfile(info, file)

@@ -25,7 +25,7 @@ from axformer.errors import CheckpointError, first_line
 from axformer.intake.admission import Admitted, admit, check_loaded, loadable, names_of
 from axformer.intake.companions import Companions, companion_files, tokenizer_files
 from axformer.intake.label_names import ID2LABEL, LABEL2ID, label_maps, label_names
-from axformer.intake.names import KNOWN_NAMES, SENTENCES
+from axformer.intake.names import KNOWN_NAMES
 from axformer.intake.objects import check_tokenizer, check_weights, model_in, with_plain_switches, without_autocast
 from axformer.intake.panics import panics_as_errors
 from axformer.intake.references import what_to_write, why_no_directory
@@ -39,7 +39,7 @@ from axformer.wire.heads import NewHead
 from axformer.wire.references import tidy
 
 HUB_PREFIX = "hf://"
-HUB_FILES = (*KNOWN_NAMES, *SENTENCES, "*/config.json", "*.safetensors")
+HUB_FILES = (*KNOWN_NAMES, "*/config.json", "*.safetensors")
 READ_BYTES = 1 << 20
 
 

@@ -24,20 +24,32 @@ MODULES = "modules.json"
 SENTENCE_CONFIG = "config_sentence_transformers.json"
 SENTENCE_LIMITS = "sentence_bert_config.json"
 SENTENCES = (MODULES, SENTENCE_CONFIG, SENTENCE_LIMITS)
-"""Files of sentence-transformers, which say how a text becomes a vector; each module has a directory of its own beside them."""
+"""Files of sentence-transformers, which say how a text becomes a vector."""
+POOLING = "1_Pooling/config.json"
+"""The settings of its pooling, the one file of a checkpoint that lies in a directory of its own."""
 COMPANIONS = (CHAT_TEMPLATE, GENERATION_CONFIG)
 """Files that do not describe the model and are copied into its results."""
 KNOWN_NAMES = (
     *(CONFIG, WEIGHTS, WEIGHTS_INDEX, ADAPTER_CONFIG),
-    *(*TOKENIZER_OBJECTS, *TOKENIZER_TABLES, *SENTENCEPIECE_MODELS, *COMPANIONS),
+    *(*TOKENIZER_OBJECTS, *TOKENIZER_TABLES, *SENTENCEPIECE_MODELS, *COMPANIONS, *SENTENCES, POOLING),
 )
 """Files with fixed names."""
 
+_MODULE = re.compile(r"[1-9]_(Pooling|Normalize|Dense|Dropout|LayerNorm|WeightedLayerPooling)")
 _SHARD = re.compile(r"[A-Za-z0-9][\w.-]{0,127}\.safetensors", re.ASCII)
 
 
+def name_in_checkpoint(path: str) -> str:
+    """The name of a file in a checkpoint, given its path, of which the directories above the checkpoint may be a part.
+
+    Only what lies in the directory of a module of sentence-transformers has two parts.
+    """
+    parts = path.split("/")
+    return "/".join(parts[-2 if len(parts) > 1 and _MODULE.fullmatch(parts[-2]) else -1 :])
+
+
 def is_checkpoint_file(name: str) -> bool:
-    """Whether a file of this base name may be part of a checkpoint."""
+    """Whether a file of this name may be part of a checkpoint."""
     return name in KNOWN_NAMES or is_shard(name)
 
 

@@ -1,7 +1,7 @@
 """Read a checkpoint's files in an archive, member by member.
 
-Paths in the archive are not followed: only regular files whose base name may belong to a checkpoint are given, under that base
-name. An archive with links, devices or ``..`` in paths is refused as a whole, since nobody packs those by accident.
+Paths in the archive are not followed: only regular files whose name may belong to a checkpoint are given, under that name. An
+archive with links, devices or ``..`` in paths is refused as a whole, since nobody packs those by accident.
 """
 
 import errno
@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import PurePosixPath
 from typing import IO, Any, Protocol
 
-from axformer.intake.names import is_checkpoint_file
+from axformer.intake.names import is_checkpoint_file, name_in_checkpoint
 from store.errors import ArchiveError, ArchiveTooLargeError
 
 ARCHIVE_SUFFIXES = (".tar.gz", ".tgz", ".tar", ".zip")
@@ -78,13 +78,13 @@ def checkpoint_members(
             raise ArchiveTooLargeError(
                 f"archive '{name}' has more than {max_members} members; pack the checkpoint alone"
             )
-        base = _safe_base(path, name)
-        if content is None or not is_checkpoint_file(base):
+        own = _safe_name(path, name)
+        if content is None or not is_checkpoint_file(own):
             continue
-        if base in seen:
-            raise ArchiveError(f"archive '{name}' holds more than one '{base}'; pack one checkpoint alone")
-        seen.add(base)
-        yield base, content
+        if own in seen:
+            raise ArchiveError(f"archive '{name}' holds more than one '{own}'; pack one checkpoint alone")
+        seen.add(own)
+        yield own, content
 
 
 @contextmanager
@@ -172,11 +172,11 @@ class _Bounded:
             raise ArchiveTooLargeError(f"archive '{self._name}' unpacks to more than {self._limit} bytes; pack less")
 
 
-def _safe_base(path: str, name: str) -> str:
+def _safe_name(path: str, name: str) -> str:
     pure = PurePosixPath(path)
     if pure.is_absolute() or ".." in pure.parts or "\\" in path or "\0" in path:
         raise ArchiveError(f"archive '{name}' holds the path {path!r}, which leaves it; pack relative paths")
-    return pure.name
+    return name_in_checkpoint(str(pure))
 
 
 def _damaged(name: str, error: Exception) -> ArchiveError:

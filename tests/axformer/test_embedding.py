@@ -33,7 +33,7 @@ from axformer.wire.run import read_run
 from tests.family_cases import some_plan
 from tests.plain import PlainEvaluator
 from tests.tiny_families import DIMENSIONS, tiny_family_config, tiny_family_tokenizer
-from tests.tiny_models import save_tiny_checkpoint, tiny_rows, write_rows
+from tests.tiny_models import save_tiny_embedder, tiny_rows, write_rows
 
 MODES = ("mean", "cls", "max", "lasttoken", "weightedmean", "mean_sqrt_len_tokens")
 TEXTS = [row["text"] for row in tiny_rows(60)]
@@ -78,18 +78,7 @@ def test_vectors_are_the_same_masked_and_removed_and_in_any_batch(family: str) -
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory that sentence-transformers itself has written, with prompts."""
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer import modules as models
-
-    place = tmp_path_factory.mktemp("embedder")
-    save_tiny_checkpoint(place / "bert")
-    chain = [models.Transformer(str(place / "bert"), max_seq_length=20)]
-    chain += [models.Pooling(32, pooling_mode=("mean", "cls")), models.Normalize()]
-    prompts = {"query": "word1 word2 ", "document": "word3 ", "all": "word4 "}
-    made = SentenceTransformer(modules=chain, device="cpu", prompts=prompts, default_prompt_name="all", truncate_dim=48)
-    made.save(str(place / "made"), create_model_card=False)
-    return place / "made"
+    return save_tiny_embedder(tmp_path_factory.mktemp("embedder"))
 
 
 def encoded_by_the_library(directory: Path, texts: list[str], **options: Any) -> np.ndarray:

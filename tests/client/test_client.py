@@ -49,7 +49,15 @@ def test_a_directory_is_packed_without_what_is_never_read(
     home = tmp_path / "bert"
     home.mkdir()
     strangers = ("pytorch_model.bin", "modeling.py", "trainer_state.json", "requirements.txt")
-    read = ("chat_template.jinja", "config.json", "generation_config.json", "model.safetensors", "vocab.txt")
+    read = (
+        "1_Pooling/config.json",
+        "chat_template.jinja",
+        "config.json",
+        "generation_config.json",
+        "model.safetensors",
+    )
+    read += ("modules.json", "vocab.txt")
+    (home / "1_Pooling").mkdir()
     for name in (*read, *strangers):
         (home / name).write_text(name)
     upload = api.upload(home)

@@ -89,6 +89,20 @@ def test_a_base_model_is_looked_at_with_its_new_head(member, upload):
     assert not is_bad
 
 
+@pytest.mark.parametrize(
+    ("rows", "columns"), [(b"text\nfine\n", "text"), (b"question,context\na,b\n", "question, context")]
+)
+def test_an_embedder_is_known_by_its_files_and_needs_no_label(member, upload, rows, columns):
+    config = json.dumps({"architectures": ["BertModel"], "model_type": "bert", "num_hidden_layers": 6}).encode()
+    files = CHECKPOINT | {"config.json": config, "modules.json": b"[]", "1_Pooling/config.json": b"{}"}
+    given = {"checkpoint": upload("mini.tar.gz", packed(files)), "unlabelled": upload("texts.csv", rows)}
+    lines, _ = check(member, **given, validation="", goal="operations", **{"goal.operations": "2"})
+    assert lines[:2] == [
+        "Checkpoint mini.tar.gz: Bert for sentence embeddings, 6 layers.",
+        f"Unlabelled rows texts.csv: 1 rows, columns {columns}.",
+    ]
+
+
 def test_rows_that_cannot_certify_the_points_are_told_before_the_job_is_posted(member, upload):
     checkpoint, rows = upload("reviews.tar.gz", packed(CHECKPOINT)), b"text,label\n" + b"fine,positive\n" * 1000
     given = {"checkpoint": checkpoint, "validation": upload("dev.csv", rows), "goal": "within-points"}

@@ -1,4 +1,4 @@
-"""Extract a checkpoint's files from an archive into one directory, under their base names."""
+"""Extract a checkpoint's files from an archive into one directory."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -26,7 +26,7 @@ def unpack(
         watch: called between pieces; what it raises ends the unpacking.
 
     Returns:
-        The base names written.
+        The names written.
 
     Raises:
         ArchiveInvalid: it is damaged, or holds links, devices, climbing paths or the same name twice.
@@ -37,9 +37,10 @@ def unpack(
     written: list[str] = []
     try:
         with damage_told(name), archive.open("rb") as file:
-            for base, content in checkpoint_members(file, size, name, max_bytes=most, max_members=max_members):
-                left -= _copy(_watched(content, watch), into / base, left, name, most)
-                written.append(base)
+            for own, content in checkpoint_members(file, size, name, max_bytes=most, max_members=max_members):
+                (into / own).parent.mkdir(exist_ok=True)
+                left -= _copy(_watched(content, watch), into / own, left, name, most)
+                written.append(own)
     except ArchiveTooLargeError as error:
         raise ReferenceTooLarge(str(error)) from error
     except ArchiveError as error:

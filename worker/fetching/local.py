@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from axformer.intake.names import is_checkpoint_file
+from axformer.intake.names import POOLING, is_checkpoint_file
 from store.references import ParsedReference
 from worker.fetching.errors import ReferenceDenied, ReferenceForbidden, ReferenceInvalid, ReferenceMissing
 from worker.fetching.http import CHUNK_BYTES
@@ -33,11 +33,16 @@ class LocalSource:
         """See :class:`worker.fetching.source.ReferenceSource`."""
         with self._as_fetch_errors():
             directory = self._resolved(Path(self._reference.path))
-            entries = sorted(directory.iterdir())
-        gone = [entry.name for entry in entries if not entry.exists() and is_checkpoint_file(entry.name)]
+            entries = sorted([*directory.iterdir(), directory / POOLING])
+        names = {str(entry.relative_to(directory)): entry for entry in entries}
+        gone = [
+            name
+            for name, entry in names.items()
+            if entry.is_symlink() and not entry.exists() and is_checkpoint_file(name)
+        ]
         if gone:
             raise ReferenceMissing(f"'{self._reference.shown}/{gone[0]}' is a link whose target is gone; {_COPY}")
-        return [entry.name for entry in entries if entry.is_file()]
+        return [name for name, entry in names.items() if entry.is_file()]
 
     @contextmanager
     def open(self, name: str | None, known: str | None) -> Iterator[SourceContent | None]:

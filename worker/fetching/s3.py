@@ -4,11 +4,13 @@ which are only used for buckets that the operator has granted to the team; other
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from pathlib import PurePosixPath
 from typing import Any
 
 import s3fs
 from botocore.exceptions import BotoCoreError
 
+from axformer.intake.names import POOLING
 from store.references import ParsedReference
 from worker.fetching.errors import FetchError, ReferenceDenied, ReferenceInvalid, ReferenceMissing, SourceUnavailable
 from worker.fetching.http import CHUNK_BYTES
@@ -36,8 +38,11 @@ class S3Source:
         """See :class:`worker.fetching.source.ReferenceSource`."""
         with self._as_fetch_errors():
             entries: list[dict[str, Any]] = self._files.ls(self._path, detail=True, refresh=True)
-        inside = [entry for entry in entries if entry["type"] == "file" and entry["name"] != self._path]
-        return sorted(entry["name"].rpartition("/")[2] for entry in inside)
+        inside = [entry["name"].removeprefix(self._path).strip("/") for entry in entries if entry["type"] == "file"]
+        has_pooling = any(
+            entry["name"].rstrip("/") == f"{self._path}/{PurePosixPath(POOLING).parent}" for entry in entries
+        )
+        return sorted([*filter(None, inside), *([POOLING] if has_pooling else [])])
 
     @contextmanager
     def open(self, name: str | None, known: str | None) -> Iterator[SourceContent | None]:

@@ -41,8 +41,10 @@ _TOP = frozenset(
 ).union(*(kind.about.files for kind in METHODS.values()))
 _FOLDERS = frozenset({"untouched", *(kind.directory for kind in KINDS.values())})
 """The forms, and the trained base model of a job with a new head."""
-_GRAPHS = "onnx"
-"""The directory of the graphs in :data:`HUB`."""
+_INSIDE = frozenset({"1_Pooling", "2_Normalize"})
+"""The directories of an embedder's modules in a form."""
+_INSIDE_HUB = _INSIDE | {"onnx"}
+"""The same in :data:`HUB`, with that of the graphs."""
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,120}\.(?:json|jinja|safetensors|txt|model|onnx|data)")
 """File names that transformers and onnx write."""
 
@@ -68,9 +70,9 @@ def delivered(directory: Path, stack: ExitStack, most_bytes: int) -> dict[str, B
         elif name in _FOLDERS:
             folder = _enter(name, top, stack)
             for inner in _names(folder):
-                if name == HUB and inner == _GRAPHS:
-                    graphs = _enter(inner, folder, stack)
-                    files |= {f"{name}/{inner}/{one}": _open(_known(one), graphs, stack) for one in _names(graphs)}
+                if inner in (_INSIDE_HUB if name == HUB else _INSIDE):
+                    deeper = _enter(inner, folder, stack)
+                    files |= {f"{name}/{inner}/{one}": _open(_known(one), deeper, stack) for one in _names(deeper)}
                 else:
                     file = inner if name == HUB and inner == _CARD else _known(inner)
                     files[f"{name}/{inner}"] = _open(file, folder, stack)

@@ -17,6 +17,11 @@ function header(name, size) {
   return block;
 }
 
+/** A file's name in a checkpoint; the settings of a pooling lie in a directory of their own. */
+function nameOf(file) {
+  return file.webkitRelativePath?.endsWith("/1_Pooling/config.json") ? "1_Pooling/config.json" : file.name;
+}
+
 /**
  * One archive of the files that a checkpoint can have, and the names of those left out.
  * @param {File[]} files what was chosen, or a directory's files
@@ -24,14 +29,14 @@ function header(name, size) {
  * @throws {Error} there is no such file, two have one name, or one is too large for an archive
  */
 export function pack(files, known) {
-  const kept = files.filter((file) => known.includes(file.name) || file.name.endsWith(".safetensors"));
-  const names = kept.map((file) => file.name);
+  const kept = files.filter((file) => known.includes(nameOf(file)) || file.name.endsWith(".safetensors"));
+  const names = kept.map(nameOf);
   const twice = names.find((name, at) => names.indexOf(name) < at);
   const large = kept.find((file) => file.size > LARGEST);
   if (!kept.length) throw new Error(`none of these ${files.length} files is of a checkpoint; choose the directory that holds config.json`);
   if (twice) throw new Error(`${twice} is there twice; choose the files of one checkpoint`);
   if (large) throw new Error(`${large.name} is too large to be packed here; pack the directory as .tar`);
-  const parts = kept.flatMap((file) => [header(file.name, file.size), file, new Uint8Array((BLOCK - (file.size % BLOCK)) % BLOCK)]);
+  const parts = kept.flatMap((file) => [header(nameOf(file), file.size), file, new Uint8Array((BLOCK - (file.size % BLOCK)) % BLOCK)]);
   const archive = new File([...parts, new Uint8Array(2 * BLOCK)], "checkpoint.tar");
   return { archive, packed: names, left: files.filter((file) => !kept.includes(file)).map((file) => file.name) };
 }

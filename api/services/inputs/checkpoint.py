@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from api.services.inputs.contents import Contents, ReferencedFile, UnreadableError
-from api.services.inputs.tasks import CHOICES, LABELS, OF_HEADS, ONE_LABEL, QUESTIONS, TAGS, TASKS, SeenTask
+from api.services.inputs.tasks import CHOICES, EMBEDDING, LABELS, OF_HEADS, ONE_LABEL, QUESTIONS, TAGS, TASKS, SeenTask
 from axformer.intake.foreign import adapter_beside
 from axformer.intake.label_names import label_names
 from axformer.intake.limits import CONFIG_BYTES
 from axformer.intake.names import (
     ADAPTER_CONFIG,
     CONFIG,
+    MODULES,
+    POOLING,
     SENTENCEPIECE_MODELS,
     TOKENIZER_TABLES,
     is_checkpoint_file,
@@ -91,7 +93,7 @@ def look_at_checkpoint(contents: Contents, uri: str, head: NewHead | None = None
             held = _in_archive(content)
     if held.is_whole:
         _check_names(held.names)
-    return _described(held.config, head)
+    return _described(held.config, head, is_embedder=MODULES in held.names)
 
 
 @dataclass
@@ -107,6 +109,7 @@ class _Held:
 def _in_directory(contents: Contents, directory: Path) -> _Held:
     try:
         held = _Held({entry.name for entry in islice(directory.iterdir(), MOST_FILES) if entry.is_file()})
+        held.names |= {POOLING} if (directory / POOLING).is_file() else set()
     except OSError as error:
         raise UnreadableError(f"'{directory}' cannot be listed ({error.strerror}); change its mode") from None
     if CONFIG in held.names:
@@ -124,11 +127,11 @@ def _in_archive(content: ReferencedFile) -> _Held:
     most = unpacked_limit(content.size, LOOK_BYTES)
     try:
         with damage_told(name):
-            for base, file in checkpoint_members(
+            for own, file in checkpoint_members(
                 content.file, content.size, name, max_bytes=most, max_members=MOST_FILES
             ):
-                held.names.add(base)
-                if base == CONFIG:
+                held.names.add(own)
+                if own == CONFIG:
                     held.config = file.read(CONFIG_BYTES + 1)
     except ArchiveTooLargeError:
         if CONFIG not in held.names:
@@ -156,7 +159,7 @@ def _check_names(names: set[str]) -> None:
         raise UnreadableError("it holds no tokenizer; save the tokenizer beside the model")
 
 
-def _described(content: bytes, head: NewHead | None) -> CheckpointModel:
+def _described(content: bytes, head: NewHead | None, *, is_embedder: bool) -> CheckpointModel:
     try:
         raw = _object(content)
         names = label_names(raw)
@@ -168,6 +171,8 @@ def _described(content: bytes, head: NewHead | None) -> CheckpointModel:
     if head is not None:
         classes = head.labels or (("a number",) if head.task == "regression" else None)
         return CheckpointModel(OF_HEADS.get(head.task, ONE_LABEL), classes, named or "a base model", layers)
+    if is_embedder:
+        return CheckpointModel(EMBEDDING, None, (named or "an encoder").removesuffix("Model"), layers)
     if named is None:
         raise UnreadableError(f"{CONFIG} names no architectures, so the task is unknown; save the checkpoint again")
     task, problem = next((task for task in TASKS if named.endswith(task.end)), None), raw.get("problem_type")

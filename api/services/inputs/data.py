@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from api.services.inputs.checkpoint import CheckpointModel
 from api.services.inputs.contents import Contents, UnreadableError
-from api.services.inputs.tasks import LABELS, ONE_LABEL, SeenTask
+from api.services.inputs.tasks import EMBEDDING, LABELS, ONE_LABEL, SeenTask
 from axformer.data.columns import Columns
 from axformer.data.formats import ARROW_ENDINGS, ending_of, why_not_data
 from axformer.data.labels import ClassNames, LabelColumn
@@ -73,6 +73,8 @@ def _described(rows: Rows, model: CheckpointModel | None, *, has_labels: bool) -
 
 def _needed(rows: Rows, model: CheckpointModel, task: SeenTask) -> tuple[str, ...]:
     """The columns that a worker would need of these rows."""
+    if task is EMBEDDING and rows.has("question") and rows.has("context"):
+        return ()  # which are taken in the place of texts
     has_lists = model.is_multi_label or (model.is_regression and not model.has_one_output)
     if task not in (ONE_LABEL, LABELS) or not has_lists:
         return tuple(column for column in task.columns if column != "text_pair")

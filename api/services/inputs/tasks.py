@@ -23,6 +23,8 @@ TAGS = SeenTask("token classification", "A tag for each word", ("tokens", "tags"
 _ASKED = ("question", "context", "answers")
 QUESTIONS = SeenTask("question answering", "Questions about a context", _ASKED, "ForQuestionAnswering")
 CHOICES = SeenTask("multiple choice", "Multiple choice", ("text", "choices", "label"), "ForMultipleChoice")
+EMBEDDING = SeenTask("sentence embeddings", "Texts, or pairs of texts", ("text", "text_pair"), "")
+"""Known by its files, not by its class."""
 TASKS = (
     *(ONE_LABEL, LABELS, TAGS, QUESTIONS, CHOICES),
     SeenTask("masked language modelling", "Text alone", ("text",), "ForMaskedLM"),

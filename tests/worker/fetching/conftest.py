@@ -19,8 +19,15 @@ CHECKPOINT = {
     "model.safetensors": b"weights" * 1000,
     "tokenizer.json": b"{}",
     "vocab.txt": b"[PAD]\n",
+    "modules.json": b"[]",
+    "1_Pooling/config.json": b'{"pooling_mode_mean_tokens": true}',
 }
 STRANGERS = {"pytorch_model.bin": b"pickle", "modeling_evil.py": b"import os", "README.md": b"# model"}
+STRANGERS |= {
+    "1_Pooling/modeling_evil.py": b"import os",
+    "2_Normalize/config.json": b"{}",
+    "3_Dense/model.safetensors": b"w",
+}
 
 
 @pytest.fixture
@@ -65,5 +72,6 @@ def make_fetcher(tmp_path: Path, storage: LocalStorage) -> Callable[..., Fetcher
 
 
 def contents(directory: Path) -> dict[str, bytes]:
-    """Every file in a directory by its name."""
-    return {path.name: path.read_bytes() for path in directory.iterdir()}
+    """Every file in a directory by its name there."""
+    files = (path for path in directory.rglob("*") if path.is_file())
+    return {path.relative_to(directory).as_posix(): path.read_bytes() for path in files}

@@ -219,4 +219,4 @@ def test_a_changed_byte_never_escapes(
         written = []
     assert all(is_checkpoint_file(file) for file in written)
     assert {path.name for path in directory.iterdir()} == {name, "into"}
-    assert all(is_checkpoint_file(path.name) for path in (directory / "into").iterdir())
+    assert all(is_checkpoint_file(name) for name in contents(directory / "into"))

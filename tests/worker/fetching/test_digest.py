@@ -22,6 +22,7 @@ def root(tmp_path: Path) -> Path:
     made = tmp_path / "root"
     (made / "model").mkdir(parents=True)
     for name, content in CHECKPOINT.items():
+        (made / "model" / name).parent.mkdir(exist_ok=True)
         (made / "model" / name).write_bytes(content)
     (made / "dev.csv").write_bytes(b"text,label\na,0\n")
     return made

@@ -17,6 +17,7 @@ def root(tmp_path: Path) -> Path:
     root = tmp_path / "root"
     (root / "model").mkdir(parents=True)
     for name, body in (CHECKPOINT | STRANGERS).items():
+        (root / "model" / name).parent.mkdir(exist_ok=True)
         (root / "model" / name).write_bytes(body)
     (root / "dev.csv").write_bytes(b"rows")
     (tmp_path / "secret.csv").write_bytes(b"secret")

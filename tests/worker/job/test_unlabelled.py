@@ -1,11 +1,12 @@
 """A job on rows without labels: its result says how every model of its path answers them, and an export needs no more."""
 
 import json
+import tarfile
 from pathlib import Path
 
 from axformer.wire.answer_sheet import AnswerSheet
 from store.states import JobState
-from tests.tiny_models import tiny_rows, write_rows
+from tests.tiny_models import save_tiny_embedder, tiny_rows, write_rows
 from tests.worker.conftest import Open, Post, Watch
 from tests.worker.job.test_exports import export
 from tests.worker.job.test_runner import NEVER, Claim, artifacts_of, content_of
@@ -36,6 +37,34 @@ def test_unlabelled_rows_alone_give_a_result_with_its_answers(
     made = export(context, watch, job_id, 2)
     run_job(context, claim(), NEVER)
     assert (watch.job(made).state, watch.job(made).error) == (JobState.SUCCEEDED, None)
+
+
+def test_an_embedder_comes_as_an_archive_and_its_result_loads_in_sentence_transformers(
+    context: WorkerContext, post: Post, watch: Watch, claim: Claim, opened: Open, tmp_path: Path
+) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    made = save_tiny_embedder(tmp_path)
+    with tarfile.open(opened.root / "embedder.tar", "w") as archive:
+        archive.add(made, "all-tiny")
+    rows = [{"text": f"{row['text']} word{index % 50}"} for index, row in enumerate(tiny_rows(60, seed=7))]
+    uri = f"file://{write_rows(opened.root / 'traffic.jsonl', rows)}"
+    job_id = post(
+        checkpoint={"uri": f"file://{opened.root / 'embedder.tar'}"},
+        validation=None,
+        unlabelled={"uri": uri},
+        knobs={"method": "compress", "budgets": [0.5], "confirm": 0.3},
+    )
+    run_job(context, claim(), NEVER)
+    job, artifacts = watch.job(job_id), artifacts_of(context, job_id)
+    assert (job.error, job.state) == (None, JobState.SUCCEEDED)
+    assert json.loads(content_of(context, artifacts["report.json"]))["task"] == "embedding"
+    for name in (name for name in artifacts if name.startswith("model/")):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(content_of(context, artifacts[name]))
+    small, whole = (SentenceTransformer(str(path), device="cpu") for path in (tmp_path / "model", made))
+    assert small.prompts == whole.prompts
+    assert small.encode(["word1 word7"]).shape == whole.encode(["word1 word7"]).shape == (1, 48)
 
 
 def test_unlabelled_rows_that_cannot_be_read_are_blamed(

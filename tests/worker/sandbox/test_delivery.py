@@ -46,6 +46,13 @@ def test_graphs_lie_one_directory_deeper(result: Path) -> None:
         }
 
 
+def test_the_modules_of_an_embedder_have_directories_of_their_own(result: Path) -> None:
+    (result / "model" / "1_Pooling").mkdir()
+    (result / "model" / "1_Pooling" / "config.json").write_bytes(b"{}")
+    with ExitStack() as files:
+        assert "model/1_Pooling/config.json" in delivered(result, files, MOST_BYTES)
+
+
 def in_hub(at: Path, name: str) -> Path:
     (at / "hub" / "onnx").mkdir(parents=True)
     return at / "hub" / name
@@ -77,10 +84,12 @@ def many(result: Path) -> None:
         lambda at: (at / "model" / "README.md").touch(),
         lambda at: (at / "model" / "\x1b[2J.json").touch(),
         lambda at: (at / "model" / "deep").mkdir(),
+        lambda at: (at / "model" / "1_Pooling" / "deeper").mkdir(parents=True),
+        lambda at: (at / "model" / "1_Pooling").symlink_to(at.parent),
         lambda at: os.truncate(at / "plan.json", MOST_BYTES),
         many,
     ],
-    ids=range(20),
+    ids=range(22),
 )
 def test_what_is_no_result_is_refused(result: Path, change: Callable[[Path], object]) -> None:
     change(result)
