@@ -155,6 +155,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_rows(home / "free.jsonl", without_answers(tiny_rows(500)))
     done = axformer_of(
         *("prune", home / "model", "--unlabelled", home / "free.jsonl", "--goal", "within-points=5"),
+        *("--set", "budgets=[0.9, 0.8, 0.6]"),
         *("--forms", "compact,onnx_int8", "--output", home / "small"),
     )
     assert done.exit_code == 0, done.output
