@@ -40,7 +40,9 @@ class Arm:
     title: str = ""
     """For people, where the name does not say it."""
     parts: tuple[str, ...] = ()
-    """What is given beside ``validation`` and ``test``: ``train``, ``calibrate``."""
+    """What is given beside the usual parts: ``train``, ``calibrate``, ``unlabelled``."""
+    usual_parts: tuple[str, ...] = ("validation", "test")
+    forms: tuple[str, ...] = ("compact",)
     finetune: Mapping[str, Any] = field(default_factory=dict)
     """The settings of a training."""
     rows: Mapping[str, int] = field(default_factory=dict)

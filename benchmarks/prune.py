@@ -2,7 +2,8 @@
 
 import json
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,11 @@ from benchmarks.harness import Arm, Cell, CellError, Content, Measure, Place
 from benchmarks.sets.parts import alike, sample
 
 _PRUNE = ["-c", "from axformer.cli.main import app; app(prog_name='axformer')", "prune"]
-_PART_OF_SET = {"calibrate": "train"}
+_PART_OF_SET = {"calibrate": "train", "unlabelled": "validation"}
 """What a part of a run is taken from, where it is called otherwise."""
+_OPTIONS = {"validation": "data"}
+_ORDERED = ("paper", "robust")
+"""Presets of a pass in an order that may be chosen; `published` has the authors' own."""
 MetricOf = Callable[[Checkpoint, Mapping[str, float]], str]
 
 
@@ -29,18 +33,30 @@ def first_metric(_: Checkpoint, figures: Mapping[str, float]) -> str:
     return next((name for name in figures if name != "loss"), "loss")
 
 
+@contextmanager
+def pruned(cell: Cell, arm: Arm, place: Place) -> Iterator[Path]:
+    """The result of a cell's run, which is removed afterwards.
+
+    Raises:
+        CellError: the run failed; the message is its last line.
+    """
+    home = place.trained(cell.checkpoint)
+    result, log = place.home / "runs" / cell.name, place.home / "runs" / f"{cell.name}.log"
+    asked = replace(arm, rows={**arm.rows, **cell.rows})
+    shutil.rmtree(result, ignore_errors=True)
+    if not run_logged(prune_command(cell.checkpoint, asked, place, home, result), log):
+        raise CellError(log.read_text(encoding="utf-8").strip().splitlines()[-1])
+    yield result
+    shutil.rmtree(result)
+
+
 def by_prune(metric_of: MetricOf) -> Measure:
     """The measurement of cells that are told by this metric."""
 
     def measure(cell: Cell, arm: Arm, place: Place) -> Content:
-        home = place.trained(cell.checkpoint)
-        result, log = place.home / "runs" / cell.name, place.home / "runs" / f"{cell.name}.log"
-        asked = replace(arm, rows={**arm.rows, **cell.rows})
-        if not run_logged(prune_command(cell.checkpoint, asked, place, home, result), log):
-            raise CellError(log.read_text(encoding="utf-8").strip().splitlines()[-1])
-        report = json.loads((result / "report.json").read_text(encoding="utf-8"))
-        digest = read_plan_file(result).source.sha256
-        shutil.rmtree(result)
+        with pruned(cell, arm, place) as result:
+            report = json.loads((result / "report.json").read_text(encoding="utf-8"))
+            digest = read_plan_file(result).source.sha256
         metric = metric_of(cell.checkpoint, report["base"]["test"])
         return {"metric": metric, "checkpoint": digest, "report": report}
 
@@ -57,23 +73,23 @@ def prune_command(checkpoint: Checkpoint, arm: Arm, place: Place, home: Path, re
         home: directory of the checkpoint.
         result: where the result goes.
     """
-    files = {part: _rows(checkpoint, part, arm, place) for part in ("validation", "test", *arm.parts)}
     knobs: dict[str, Any] = {"seed": checkpoint.seed, "max_length": checkpoint.max_length}
-    has_order = (
-        arm.knobs.get("method", "axformer") == "axformer" and arm.preset != "published"
-    )  # whose order is the authors'
+    has_order = arm.knobs.get("method", "axformer") == "axformer" and arm.preset in _ORDERED
     if checkpoint.task_name is not None and has_order:
         knobs["order"] = checkpoint.task_name
     return [
-        *[*_PRUNE, str(home), f"--data={files.pop('validation')}"],
-        *(f"--{part}={file}" for part, file in files.items()),
-        *(f"--output={result}", f"--preset={arm.preset}", "--forms=compact", "--device=cpu"),
+        *[*_PRUNE, str(home)],
+        *(
+            f"--{_OPTIONS.get(part, part)}={rows_of(checkpoint, part, arm, place)}"
+            for part in (*arm.usual_parts, *arm.parts)
+        ),
+        *(f"--output={result}", f"--preset={arm.preset}", f"--forms={','.join(arm.forms)}", "--device=cpu"),
         *(f"--set={name}={json.dumps(value)}" for name, value in (knobs | dict(arm.knobs)).items()),
         *(f"--finetune={name}={json.dumps(value)}" for name, value in arm.finetune.items()),
     ]
 
 
-def _rows(checkpoint: Checkpoint, part: str, arm: Arm, place: Place) -> Path:
+def rows_of(checkpoint: Checkpoint, part: str, arm: Arm, place: Place) -> Path:
     """The file of a part; where it is to have fewer rows, one that is drawn from it with a fixed seed."""
     whole = checkpoint.rows(place.sets, _PART_OF_SET.get(part, part))
     if part not in arm.rows:

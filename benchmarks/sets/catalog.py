@@ -3,12 +3,14 @@
 SQuAD's training set is not at hand, so its dev set is cut by article, and TyDiQA's English questions help to train.
 """
 
+import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.rows import QuestionRow, TagsRow
-from benchmarks.sets.parts import Parts, alike, by_group, held_out, read_labelled, read_objects, sample
+from benchmarks.rows import QuestionRow, Row, TagsRow
+from benchmarks.sets.parts import SEED, Parts, alike, by_group, held_out, read_labelled, read_objects, sample
 from benchmarks.split import label_of
 
 # A pass evaluates the validation set hundreds of times: as large as two slow cores bear. The small models bear more.
@@ -17,6 +19,8 @@ _ASKED, _ASKED_VALIDATION = 3000, 80
 """Questions to train on, and to validate with."""
 _SHARES = (1 / 6, 1 / 6)
 """Of 48 articles 8 to validate with and 8 held out."""
+_CUTS, _MOST_POOLED = (0.45, 0.75), (4_000, 3_000, 3_000)
+"""Where a pooled set is cut, and the most rows of each part."""
 _LONGEST = 120
 """Words of a context. More than half of SQuAD's dev is no longer, and training takes half as long."""
 
@@ -96,6 +100,33 @@ def _short(rows: Iterable[Mapping[str, Any]]) -> Iterator[QuestionRow]:
             yield QuestionRow(found["question"], found["context"], found["answers"])
 
 
+def pooled(source: Path, directory: str) -> Parts:
+    """All rows of a set, each input once, cut anew: some to learn from, some as they come to a model at work, and others held
+    out. The second part is called ``validation``."""
+    files = sorted({file.name.removesuffix(".gz") for file in (source / directory).glob("*.jsonl*")})
+    objects = [found for name in files for found in read_objects(source / directory / name)]
+    rows = [TagsRow(**found) if "tokens" in found else Row(**found) for found in objects]
+    once = list({_input(row): row for row in rows}.values())
+    random.Random(SEED).shuffle(once)  # noqa: S311 - an experiment's seed, not a secret
+    ends = [round(share * len(once)) for share in _CUTS]
+    parts = (once[start:end] for start, end in zip([0, *ends], [*ends, len(once)], strict=True))
+    return Parts(*(part[:most] for part, most in zip(parts, _MOST_POOLED, strict=True)))
+
+
+def _input(row: Row | TagsRow) -> tuple[Any, ...]:
+    return tuple(row.tokens) if isinstance(row, TagsRow) else (row.text, row.text_pair)
+
+
+POOLED: Mapping[str, str] = {
+    "sst2": "SST-2-sentences",
+    "ag-news": "AG-News",
+    "sms": "SMS-spam",
+    "cola": "CoLA",
+    "qnli": "QNLI",
+    "rte": "RTE",
+    "ud-upos": "UD-EWT-upos",
+}
+"""The directories of the sets that are pooled, by the names of the sets."""
 SETS: Mapping[str, Callable[[Path], Parts]] = {
     "ag-news": topics,
     "sst2": sentiment,
@@ -106,4 +137,5 @@ SETS: Mapping[str, Callable[[Path], Parts]] = {
     "conll2000": chunks,
     "ud-upos": parts_of_speech,
     "squad": questions,
+    **{f"{name}-pooled": partial(pooled, directory=directory) for name, directory in POOLED.items()},
 }

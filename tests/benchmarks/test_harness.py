@@ -51,7 +51,7 @@ def test_cells_have_names_of_their_own_and_arms_that_are_measured(name: str) -> 
         grid.chosen(["none-*"])
 
 
-@pytest.mark.parametrize("name", ["evidence", "compress", "layers", "rank"])
+@pytest.mark.parametrize("name", ["evidence", "compress", "layers", "rank", "labels"])
 def test_every_arm_is_a_run_that_can_be_asked_for(name: str) -> None:
     for arm in (arm for arm in GRIDS[name].GRID.arms.values() if arm.is_measured):
         make_config(arm.preset, arm.knobs)
@@ -72,7 +72,7 @@ def test_cells_that_are_kept_are_of_the_grid(name: str) -> None:
         assert (content["data"], content["model"], content["seed"]) == (
             *(checkpoint.data, checkpoint.family, checkpoint.seed),
         )
-        if "config" in content["report"] and "otherwise" not in content:
+        if "config" in content.get("report", ()) and "otherwise" not in content:
             config = of_today(content["report"]["config"])
             arm = grid.arms[cell.arm]
             asked = make_config(arm.preset, {**arm.knobs, "seed": checkpoint.seed}).model_dump(mode="json")
@@ -160,7 +160,8 @@ def test_the_command_lists_grids_and_refuses_what_there_is_not(tmp_path: Path) -
 def test_every_checkpoint_has_a_task_a_set_and_a_name_of_its_own() -> None:
     assert len({checkpoint.name for checkpoint in CHECKPOINTS}) == len(CHECKPOINTS)
     assert {checkpoint.task for checkpoint in CHECKPOINTS} == set(TASKS)
-    assert {checkpoint.data for checkpoint in CHECKPOINTS} == set(SETS)
+    pooled = {cell.checkpoint.data for cell in GRIDS["labels"].GRID.cells}
+    assert {checkpoint.data for checkpoint in CHECKPOINTS} | pooled == set(SETS)
 
 
 @pytest.mark.slow
