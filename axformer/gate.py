@@ -187,9 +187,10 @@ def read_answers(path: str | Path) -> AnswersFile:
     metric = next((name for name in _METRICS if name in table), None)
     if metric is not None and not any(name in table for name in _ANSWERS):
         return AnswersFile(ids, [float(one) == 1.0 for one in table[metric]], [True] * len(ids), table)
-    labels = next((table[name] for name in _LABELS if name in table), [None] * len(ids))
+    given = next((table[name] for name in _LABELS if name in table), None)
+    labels: list[Hashable] = [None] * len(ids) if given is None else list(map(_plain, given))
     answers = _column(table, _ANSWERS, path, "the answers")
-    return AnswersFile(ids, list(map(_plain, answers)), list(map(_plain, labels)), table)
+    return AnswersFile(ids, list(map(_plain, answers)), labels, table)
 
 
 def _column(table: Mapping[str, Sequence[Any]], names: Sequence[str], path: str | Path, what: str) -> Sequence[Any]:
@@ -205,6 +206,8 @@ def _plain(value: Any) -> Hashable:
         return str(value)
     if value is None or value == "":
         return None
+    if type(value) is str:
+        return value.strip()
     if isinstance(value, list):
         return tuple(map(_plain, value))
     if isinstance(value, float) and value.is_integer():

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import bdtr, stdtrit
 
 from axformer.wire.metrics import LOWER_IS_BETTER
-from axformer.wire.report import McNemarTest
+from axformer.wire.verdicts import McNemarTest
 
 RESAMPLES = 1000
 """Enough for 95 % percentiles by the source; doubling it moves an end by a few hundredths of the interval's width."""

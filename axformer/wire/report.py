@@ -9,7 +9,7 @@ from axformer.wire.base import Schema
 from axformer.wire.bounds import Anything, ElementId, Figures, Text, Word, at_most
 from axformer.wire.data_summary import DataSummary, Refitted
 from axformer.wire.finetuning import LossPoint
-from axformer.wire.verdicts import Certificate, Finding, JudgedRows, Judgement, TargetOutcome
+from axformer.wire.verdicts import Certificate, Finding, JudgedRows, Judgement, McNemarTest, TargetOutcome
 
 Interval = tuple[float, float]
 Intervals = Annotated[dict[Word, Interval], Field(max_length=bounds.FIGURES)]
@@ -59,16 +59,6 @@ class Difference(Schema):
     value: float
     interval: Interval
     """The 95 % interval of the paired bootstrap."""
-
-
-class McNemarTest(Schema):
-    """The samples whose answers became right or wrong, copies of an input counted once, and McNemar's exact two-sided test."""
-
-    gained: int
-    """Wrong before, right after."""
-    lost: int
-    """Right before, wrong after."""
-    p_value: float
 
 
 class ClassChange(Schema):

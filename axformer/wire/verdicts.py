@@ -7,6 +7,16 @@ from axformer.wire.base import Schema
 from axformer.wire.bounds import Text, Word
 
 
+class McNemarTest(Schema):
+    """The samples whose answers became right or wrong, copies of an input counted once, and McNemar's exact two-sided test."""
+
+    gained: int
+    """Wrong before, right after."""
+    lost: int
+    """Right before, wrong after."""
+    p_value: float
+
+
 class FindingVerdict(StrEnum):
     """Whether the finished model is better, judged on data that did not decide."""
 

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from axformer.reporting.findings import finding_of
-from axformer.wire.report import Comparison, Difference, McNemarTest, Scores
-from axformer.wire.verdicts import FindingVerdict
+from axformer.wire.report import Comparison, Difference, Scores
+from axformer.wire.verdicts import FindingVerdict, McNemarTest
 
 VALIDATION = {"loss": 0.5}
 CHANGES = st.tuples(st.floats(-1, 1), st.floats(0, 1), st.floats(0, 1))
