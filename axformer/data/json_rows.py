@@ -45,11 +45,15 @@ def _together(lines: Sequence[str]) -> list[Row]:
     """The objects of lines, read at once, which is twice as fast; none where a line is no object, and must be named."""
     if not all(line[0] == "{" and line[-1] == "}" for line in map(str.strip, lines)):
         return []
-    values = _whole(f"[{','.join(lines)}]")
-    is_each = values is not None and len(values) == len(lines) and all(isinstance(value, dict) for value in values)
-    return values if is_each else []
+    values = _whole(f"[{_BETWEEN.join(lines)}]")
+    if values is None or len(values) != 2 * len(lines) - 1 or not all(isinstance(value, dict) for value in values[::2]):
+        return []
+    return values[::2] if all(value == _LINE for value in values[1::2]) else []
 
 
+_LINE = "the end of a line"
+_BETWEEN = f',"{_LINE}",'
+"""Stands between lines that are read at once, so that no object goes over the end of one."""
 _DECODER = json.JSONDecoder(object_pairs_hook=unique_keys)
 
 

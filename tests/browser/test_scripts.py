@@ -69,6 +69,13 @@ def test_a_directory_is_packed_as_it_is_chosen_and_a_file_can_be_dropped(tab: Ta
     note.get_by_text("4 layers").wait_for()
     assert note.inner_text().startswith("checkpoint.tar, ")
     assert "; left out optimizer.pt. " in note.inner_text()
+    for name in ("modules.json", "1_Pooling/config.json", "2_Normalize/config.json"):
+        (checkpoint / name).parent.mkdir(exist_ok=True)
+        (checkpoint / name).write_text("{}")
+    page.locator("[data-upload=checkpoint][webkitdirectory]").set_input_files(checkpoint)
+    note.get_by_text("sentence embeddings").wait_for()
+    assert "1_Pooling/config.json" in note.inner_text()
+    assert "2_Normalize" not in note.inner_text()
     page.locator("[data-upload=checkpoint][multiple]").set_input_files([checkpoint / "optimizer.pt"])
     page.get_by_text("Not taken: none of these 1 files is of a checkpoint").wait_for()
     page.locator(".reference:has(#validation)").evaluate(DROP)

@@ -1,6 +1,6 @@
 // The inputs of the forms for jobs and analyses: files are sent as they are chosen or dropped, and columns are guessed from them.
 
-import { pack } from "./pack.js";
+import { nameOf, pack } from "./pack.js";
 
 const form = document.querySelector("form.new-job");
 const token = form.elements.form_token.value;
@@ -163,7 +163,7 @@ async function dropped(transfer) {
 }
 
 for (const input of form.querySelectorAll("[data-upload]")) {
-  const within = (file) => (file.webkitRelativePath || file.name).split("/").length <= 2;
+  const within = (file) => !nameOf(file).includes("/") || known.includes(nameOf(file));
   input.addEventListener("change", () => send(input.dataset.upload, [...input.files].filter(within)));
 }
 for (const place of form.querySelectorAll(".reference")) {

@@ -17,9 +17,9 @@ function header(name, size) {
   return block;
 }
 
-/** A file's name in a checkpoint; the settings of a pooling lie in a directory of their own. */
-function nameOf(file) {
-  return file.webkitRelativePath?.endsWith("/1_Pooling/config.json") ? "1_Pooling/config.json" : file.name;
+/** A file's name in the directory that was chosen, or its own. */
+export function nameOf(file) {
+  return file.webkitRelativePath?.split("/").slice(1).join("/") || file.name;
 }
 
 /**

@@ -82,6 +82,7 @@ def test_columns_may_have_other_names(tmp_path: Path) -> None:
         ("data.jsonl", b'{"text": "\xff"}', r"is not UTF-8 \(byte 10\)"),
         ("data.csv", b"text,label\n\xff,1\n", r"is not UTF-8 \(byte 11\)"),
         ("data.jsonl", '{"text": "a", "label": 0}\n{"text"', "line 2 is not JSON"),
+        ("data.jsonl", '{"text": "a"}, {"text": "b"}\n{"text": [{"a": 1}\n{"b": 2}]}', "line 1 is not JSON"),
         ("data.jsonl", "[1]\n", "item 1 is not a JSON object but 1; write one object a line"),
         (
             "data.jsonl",
