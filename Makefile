@@ -64,7 +64,6 @@ torture: $(INSTALLED) ## Simulate and break the service many times, put load on 
 	$(BIN)/python -m tests.faults --matrix
 	$(BIN)/python -m tests.contract --calls $(CALLS)
 	$(BIN)/python -m benchmarks.load --processes 2
-	$(BIN)/python -m benchmarks.load.overhead
 
 restore-drill: $(INSTALLED) ## Dump a database, lose it and restore it, and see that nothing is gone
 	$(BIN)/python -m tests.restore_drill

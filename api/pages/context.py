@@ -16,7 +16,7 @@ from api.pages import formats
 from api.pages.session import Seal
 from axformer import __version__
 from axformer.data.formats import ENDINGS
-from axformer.drawing.losses import loss_curve
+from axformer.drawing.lines import loss_curve
 from axformer.drawing.marks import MARKS
 from axformer.drawing.sheet import SHEET
 from axformer.drawing.svg import inline

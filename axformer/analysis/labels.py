@@ -17,8 +17,8 @@ from axformer.intake.dataset import DataSet
 from axformer.tasks.base import Task
 from axformer.tasks.binary import BinaryClassification
 from axformer.tasks.classification import Classification
-from axformer.tasks.graded import GradedClassification
 from axformer.tasks.multi_label import MultiLabelClassification
+from axformer.tasks.one_output import GradedClassification
 from axformer.tasks.regression import Regression
 from axformer.tasks.token_classification import TokenClassification
 

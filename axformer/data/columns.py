@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 
 from pydantic import BaseModel, ConfigDict
 
+MOST_COLUMNS = 1000
+"""Columns of a file that are read."""
 JOINT = "+"
 """Joins the names of columns that form a list, as in ``ending0+ending1``."""
 

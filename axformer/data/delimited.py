@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from axformer.data.limits import CELL_CHARACTERS
-
 DELIMITERS = (",", ";", "\t", "|")
+CELL_CHARACTERS = 1_000_000
+"""Characters of a text: a long novel. Tokenizers take seconds for each such text."""
 _NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 _QUOTED_WITH_BACKSLASHES = re.compile(r'"((?:[^"\\]|\\.)*)"')

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from axformer.data.columns import JOINT, Columns
-from axformer.data.limits import COLUMNS
+from axformer.data.columns import JOINT, MOST_COLUMNS, Columns
 from axformer.data.written import seen
 
 _WITHIN = "."
@@ -45,7 +44,7 @@ def parts_in(table: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
     for name, values in table.items():
         found[name] = values[:_LOOKED_AT]
         paths = (path for value in found[name] for path in _paths(value))
-        for path in dict.fromkeys(islice(paths, max(0, COLUMNS - len(found)))):
+        for path in dict.fromkeys(islice(paths, max(0, MOST_COLUMNS - len(found)))):
             found[_WITHIN.join((name, *path))] = [_part(value, path) for value in found[name]]
     return found
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from axformer.data.limits import COLUMNS
+from axformer.data.columns import MOST_COLUMNS
 from axformer.data.written import unique_keys
 
 Row = Mapping[str, Any]
@@ -119,7 +119,7 @@ def _of_splits(whole: Row) -> list[Row] | None:
 def _of_pandas(whole: Row) -> list[Row] | None:
     """The rows of columns or of rows that are objects by the numbers of their rows."""
     parts = list(whole.values())
-    if not 0 < len(parts) <= COLUMNS or not all(isinstance(part, dict) and part for part in parts):
+    if not 0 < len(parts) <= MOST_COLUMNS or not all(isinstance(part, dict) and part for part in parts):
         return None
     if all(map(_are_numbers, parts)):
         return [{name: values.get(number) for name, values in whole.items()} for number in parts[0]]

@@ -10,7 +10,7 @@ from typing import IO, Any, TypeAlias
 
 import fsspec
 
-from axformer.data.columns import Columns
+from axformer.data.columns import MOST_COLUMNS, Columns
 from axformer.data.conll import ConllError, read_conll
 from axformer.data.delimited import DelimitedError, read_delimited
 from axformer.data.derived import with_derived
@@ -27,11 +27,18 @@ from axformer.data.formats import (
     why_not_data,
 )
 from axformer.data.json_rows import JsonRowsError, read_json_rows
-from axformer.data.limits import BYTES, COLUMNS, RATIO, ROWS, SMALL_BYTES
 from axformer.data.records import OwnNames, Records, own_names_in, own_names_of, table_of
 from axformer.data.rows import Rows
 from axformer.errors import DataError, first_line
 
+_MOST_BYTES = 4 << 30
+"""Bytes of an unpacked file. These limits are above any validation set, and small enough for the memory of a small worker."""
+_RATIO = 200
+"""Largest compression ratio; text shrinks to a fifth, the most repetitive text to a hundredth."""
+_SMALL_BYTES = 64 << 20
+"""Any file may unpack to this size, whatever its ratio."""
+_MOST_ROWS = 10_000_000
+"""Rows of a file; the largest public validation sets have some hundred thousand."""
 _IN_MEMORY = "in memory"
 _Table: TypeAlias = tuple[dict[str, list[Any]], OwnNames]
 
@@ -56,7 +63,7 @@ def read_rows(path: str, columns: Columns | None = None) -> Rows:
         if found is None and ending_of(path) is None:
             raise _unknown_ending(path)
         files, features = found or ([path], None)
-        tables, left = [], BYTES
+        tables, left = [], _MOST_BYTES
         for file in files:
             with fsspec.open(file, "rb") as opened:
                 tables.append(_table_in(opened, file, left))
@@ -72,7 +79,7 @@ def read_rows(path: str, columns: Columns | None = None) -> Rows:
     return _rows(path, table, columns or Columns(), own_names or own_names_of(features))
 
 
-def rows_in(file: IO[bytes], name: str, columns: Columns | None = None, *, most_bytes: int = BYTES) -> Rows:
+def rows_in(file: IO[bytes], name: str, columns: Columns | None = None, *, most_bytes: int = _MOST_BYTES) -> Rows:
     """Read a table from an open file, as :func:`read_rows` does.
 
     Args:
@@ -134,7 +141,7 @@ def _whole(file: IO[bytes], path: str, ending: str, *, most: int) -> bytes:
     content, limit = file.read(most + 1), most
     for _ in range(_PACKED_TIMES):
         if is_packed(content):
-            limit = min(most, max(SMALL_BYTES, RATIO * len(content)))
+            limit = min(most, max(_SMALL_BYTES, _RATIO * len(content)))
             with gzip.open(io.BytesIO(content), "rb") as unpacked:
                 content = unpacked.read(limit + 1)
     if len(content) > limit:
@@ -165,9 +172,9 @@ def _read_delimited(content: bytes, path: str) -> _Table:
 def _read_arrow(content: bytes, path: str) -> _Table:
     from axformer.data.arrow import read_arrow  # imports pyarrow
 
-    table = read_arrow(content, partial(_check_counts, path), BYTES)
+    table = read_arrow(content, partial(_check_counts, path), _MOST_BYTES)
     if table is None:
-        raise DataError(f"data file '{path}' holds more than {BYTES} bytes; give a part of it")
+        raise DataError(f"data file '{path}' holds more than {_MOST_BYTES} bytes; give a part of it")
     try:
         return table_of(table), own_names_in(table)
     except DataError as error:
@@ -180,9 +187,9 @@ def _read_conll(content: bytes, path: str) -> _Table:
 
 
 def _check_counts(path: str, rows: int, columns: int) -> None:
-    if rows > ROWS or columns > COLUMNS:
+    if rows > _MOST_ROWS or columns > MOST_COLUMNS:
         raise DataError(
-            f"data file '{path}' has {rows} rows and {columns} columns, at most {ROWS} and {COLUMNS} are read; "
+            f"data file '{path}' has {rows} rows and {columns} columns, at most {_MOST_ROWS} and {MOST_COLUMNS} are read; "
             "give a part of it"
         )
 

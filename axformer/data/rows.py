@@ -10,9 +10,8 @@ from functools import partial
 from typing import Any
 
 from axformer.data.columns import JOINT, USUAL_NAMES, Columns
-from axformer.data.delimited import looks_like_a_row
+from axformer.data.delimited import CELL_CHARACTERS, looks_like_a_row
 from axformer.data.derived import parts_in
-from axformer.data.limits import CELL_CHARACTERS, LIST_LENGTH
 from axformer.data.records import OwnNames
 from axformer.data.written import is_blank, is_bracketed, seen, written_out
 from axformer.errors import DataError
@@ -24,6 +23,8 @@ _NUMBERED = re.compile(r"(.*?)\d+")
 """One of several numbered columns, such as ``ending0``."""
 _FLAGS = {"0", "1", "0.0", "1.0", "false", "true"}
 """The values of a column for one of several classes."""
+_LIST_LENGTH = 100_000
+"""Words, tags or choices of a row."""
 _LABEL_CHARACTERS = 1000
 _NOT_TEXT = f"not text of at most {CELL_CHARACTERS} characters"
 _SHOWN = 80
@@ -121,7 +122,9 @@ class Rows:
         Args:
             is_joined: whether a text without brackets is a list of its words.
         """
-        return self._lists(name, _is_text, f"not a list of texts, {LIST_LENGTH} at most", _split if is_joined else None)
+        return self._lists(
+            name, _is_text, f"not a list of texts, {_LIST_LENGTH} at most", _split if is_joined else None
+        )
 
     def label_lists(self, name: str, lengths: Sequence[int] = ()) -> list[list[Label]]:
         """A column of lists of names, numbers or truth values, or one column for each of their items.
@@ -129,12 +132,12 @@ class Rows:
         Args:
             lengths: so many items a text without brackets has, with spaces or else with commas between; empty if it is no list.
         """
-        problem = f"not a list of labels, {LIST_LENGTH} at most"
+        problem = f"not a list of labels, {_LIST_LENGTH} at most"
         return self._lists(name, _is_label, problem, partial(_split, lengths=lengths) if lengths else None)
 
     def label_cells(self, name: str) -> list[str | list[Label]]:
         """A column of lists of labels, or of texts that contain labels; an empty text contains none."""
-        problem = f"not a list of labels, {LIST_LENGTH} at most, nor labels with commas between"
+        problem = f"not a list of labels, {_LIST_LENGTH} at most, nor labels with commas between"
         return self._checked(name, _is_label_cell, problem, written_out, blank=True)
 
     def records(self, name: str) -> list[Any]:
@@ -290,7 +293,7 @@ def _is_label(value: Any) -> bool:
 
 
 def _is_list_of(value: Any, fits: Callable[[Any], bool]) -> bool:
-    return isinstance(value, list) and len(value) <= LIST_LENGTH and all(fits(part) for part in value)
+    return isinstance(value, list) and len(value) <= _LIST_LENGTH and all(fits(part) for part in value)
 
 
 def _is_label_cell(value: Any) -> bool:

@@ -8,6 +8,7 @@ from axformer.drawing.marks import CURVES
 from axformer.drawing.scale import LEFT, Axes, Scale, fitted
 from axformer.drawing.svg import EDGE, WIDTH, Canvas, legend, line_of, words
 from axformer.errors import InputError
+from axformer.wire.finetuning import LossPoint
 
 _GAP = 26
 """Space above the plot."""
@@ -18,6 +19,8 @@ _DASHES = ("", "8 3", "2 3", "10 3 2 3", "5 5", "12 4")
 """Lines differ in dashes as well as in colour."""
 _LEVEL_DASHES = ("9 3", "5 4", "1 4")
 """Of the lines across, three at most."""
+_LEAST_SPAN = 0.02
+"""An axis spans at least this share of a loss, so that a flat curve looks flat."""
 
 Point = tuple[float, float]
 
@@ -120,3 +123,27 @@ def _signs(chart: LineChart) -> Iterator[tuple[str, str]]:
             yield f'{path}<circle class="letter-{index}" r="3.5"/>', line.name
     for number, (name, value) in enumerate(chart.levels):
         yield f'<path class="base"{_level_dash(number)} d="M-11 0h22"/>', f"{name} ({value:{chart.form}})"
+
+
+def loss_curve(curve: Sequence[LossPoint]) -> str | None:
+    """The SVG text of a training's losses: on the training rows at every hundredth, on the deciding rows after every epoch.
+
+    Args:
+        curve: its points, in order.
+
+    Returns:
+        None until there are two points of one line.
+    """
+    training = [(point.epoch, point.loss) for point in curve if point.loss is not None]
+    deciding = [(point.epoch, point.deciding) for point in curve if point.deciding is not None]
+    if max(len(training), len(deciding)) < 2:
+        return None
+    lines = [Line("training rows", training), Line("deciding rows", deciding)]
+    told = [
+        f"{line.name}: {line.points[0][1]:.4f} at first, {line.points[-1][1]:.4f} at last"
+        for line in lines
+        if line.points
+    ]
+    least = _LEAST_SPAN * max(abs(loss) for line in lines for _, loss in line.points)
+    title = "Losses of the training"
+    return lines_chart(LineChart("losses", title, told, "epoch", "loss", lines, least_span=least, height=130))

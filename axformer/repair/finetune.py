@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.utils.data import Sampler
 from transformers import EarlyStoppingCallback, PrinterCallback, Trainer, TrainerCallback, TrainingArguments
 
 from axformer.data.batches import Batch, assemble
 from axformer.data.encoding import Encoded
 from axformer.errors import ConfigError
 from axformer.repair.losses import Course, curve_of, step_of
-from axformer.repair.sampling import ByLength
 from axformer.repair.saving import SAVE_SECONDS, Resumable, Saving, last_in, read_outcome, write_outcome
 from axformer.repair.teacher import Objective
 from axformer.surroundings import Surroundings
@@ -31,6 +31,9 @@ from axformer.wire.finetuning import FinetuneSettings
 _LOGS = 0.01
 """Share of the steps between two points of the curve of losses."""
 _DECIDING = "eval_loss"
+POOL = 50
+"""Batches whose rows are sorted together. So many are enough for a tenth of padding, and few enough that batches differ from
+epoch to epoch."""
 
 
 @dataclass(frozen=True)
@@ -149,6 +152,41 @@ def _kept_epoch(trainer: Trainer, settings: FinetuneSettings) -> int:
     step = trainer.state.global_step if settings.patience is None else trainer.state.best_global_step
     logged = [entry["epoch"] for entry in trainer.state.log_history if entry["step"] == step]
     return round(logged[-1])
+
+
+class ByLength(Sampler[int]):
+    """Draws rows at random, sorts some batches' worth of them by length, and draws the batches at random again.
+
+    The order is a function of the seed and the epoch alone, so a training that was interrupted continues with the rows that it
+    has not seen. The rows that do not fill a batch are a random few, and come last.
+    """
+
+    def __init__(self, lengths: Sequence[int], batch_size: int, seed: int) -> None:
+        """Draw from rows of so many tokens each."""
+        super().__init__()
+        self._lengths = lengths
+        self._batch_size = batch_size
+        self._seed = seed
+        self._epoch = 0
+
+    def set_epoch(self, epoch: int) -> None:
+        """Trainer calls this at the beginning of an epoch, counted from 0."""
+        self._epoch = epoch
+
+    def __len__(self) -> int:
+        return len(self._lengths)
+
+    def __iter__(self) -> Iterator[int]:
+        generator = torch.Generator().manual_seed(self._seed * 1_000_003 + self._epoch)
+        drawn = torch.randperm(len(self), generator=generator).tolist()
+        size, whole = self._batch_size, len(self) - len(self) % self._batch_size
+        batches = []
+        for start in range(0, whole, POOL * size):
+            pool = sorted(drawn[start : min(start + POOL * size, whole)], key=self._lengths.__getitem__)
+            batches += [pool[first : first + size] for first in range(0, len(pool), size)]
+        for index in torch.randperm(len(batches), generator=generator).tolist():
+            yield from batches[index]
+        yield from drawn[whole:]
 
 
 class _Trainer(Trainer):

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from axformer.config import defaults_beside
 from axformer.drawing.chart import loss_chart
 from axformer.drawing.curve import path_curve
-from axformer.drawing.losses import loss_curve
+from axformer.drawing.lines import loss_curve
 from axformer.drawing.picture import picture
 from axformer.drawing.sheet import SHEET
 from axformer.drawing.svg import inline

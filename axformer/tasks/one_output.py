@@ -5,15 +5,21 @@ cross-entropy, and the squared error would punish it for being confident. ``conf
 deciding rows do. The user is told what was chosen, since a wrong guess would prune for the wrong loss.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+from scipy.special import expit
+
+from axformer.data.encoding import Encoded
 from axformer.data.rows import Rows
 from axformer.tasks.base import Task
-from axformer.tasks.binary import BinaryClassification
-from axformer.tasks.graded import GradedClassification
+from axformer.tasks.binary import BinaryClassification, SigmoidOutput
+from axformer.tasks.guess import Guess, guess_of_degrees
 from axformer.tasks.multi_label import MultiLabelClassification
-from axformer.tasks.numbers import numbers_in
+from axformer.tasks.numbers import correlations, numbers_in
 from axformer.tasks.regression import Regression
+from axformer.tasks.standing import LabelAgreement
 
 CROSS_ENCODER_KEYS = ("sentence_transformers", "sbert_ce_default_activation_function")
 """Keys in which sentence-transformers stores the activation of a cross-encoder's output: since version 4, and before."""
@@ -93,3 +99,40 @@ def _told_of_numbers(numbers: set[float]) -> tuple[str, ...]:
         f'cross-encoders do, say "{key}": {{"activation_fn": "torch.nn.modules.activation.Sigmoid"}} in config.json, for the '
         "binary cross-entropy",
     )
+
+
+class GradedClassification(SigmoidOutput):
+    """A number between 0 and 1 for each sample, predicted as the sigmoid of the logit. The loss is least where they agree."""
+
+    name = "graded_classification"
+
+    def labels(self, rows: Rows) -> list[float]:
+        numbers = numbers_in(rows)
+        for row, number in enumerate(numbers, 1):
+            if not 0.0 <= number <= 1.0:
+                raise rows.error(
+                    row,
+                    f"label {number:g} is not between 0 and 1, where the sigmoid of the model's one output is; divide all "
+                    "labels by the largest there can be, or say problem_type=regression in config.json, without a sigmoid, "
+                    "if the model tells such numbers as they are",
+                )
+        return numbers
+
+    def statistics(self, answers: Sequence[float], encoded: Encoded) -> np.ndarray:
+        """The expected and the predicted degree."""
+        return np.column_stack([encoded.labels, expit(np.array(answers))])
+
+    def metrics(self, statistics: np.ndarray) -> dict[str, float]:
+        return correlations(*np.hsplit(statistics, 2))
+
+    def correct(self, statistics: np.ndarray) -> None:
+        """None: a degree is closer or farther, not right or wrong."""
+
+    def guess(self, encoded: Encoded, config: Any) -> Guess:  # noqa: ARG002 - the protocol's signature
+        return guess_of_degrees(np.array(encoded.labels))
+
+    def standing(self, answers: Sequence[float], encoded: Encoded, config: Any) -> LabelAgreement:  # noqa: ARG002
+        return LabelAgreement(
+            "whether large labels mean what they do for the model, whether the columns are the right ones, and whether the "
+            "model was fine-tuned for them"
+        )

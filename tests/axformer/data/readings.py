@@ -17,9 +17,9 @@ from axformer.data.reading import read_rows
 from axformer.tasks.base import Task
 from axformer.tasks.binary import BinaryClassification
 from axformer.tasks.classification import Classification
-from axformer.tasks.graded import GradedClassification
 from axformer.tasks.multi_label import MultiLabelClassification
 from axformer.tasks.multiple_choice import MultipleChoice
+from axformer.tasks.one_output import GradedClassification
 from axformer.tasks.regression import Regression
 from axformer.tasks.token_classification import TokenClassification
 from tests.tiny_models import tiny_tokenizer

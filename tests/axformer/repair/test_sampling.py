@@ -6,7 +6,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from axformer.repair.sampling import POOL, ByLength
+from axformer.repair.finetune import POOL, ByLength
 
 rows = st.lists(st.integers(1, 500), min_size=1, max_size=300)
 

@@ -22,7 +22,7 @@ from axformer.errors import DataError
 from axformer.scores.measured import measure
 from axformer.tasks.binary import BinaryClassification
 from axformer.tasks.class_scores import average_precision
-from axformer.tasks.graded import GradedClassification
+from axformer.tasks.one_output import GradedClassification
 from axformer.tasks.registry import task_of
 from axformer.tasks.regression import Regression
 from axformer.wire.finetuning import FinetuneSettings

@@ -1,6 +1,6 @@
 from xml.etree import ElementTree
 
-from axformer.drawing.losses import loss_curve
+from axformer.drawing.lines import loss_curve
 from axformer.wire.finetuning import LossPoint
 from tests.axformer.drawing.test_chart import SVG
 
