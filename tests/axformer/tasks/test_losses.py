@@ -178,7 +178,8 @@ def test_order_and_batches_do_not_change_the_losses(name: str) -> None:
         assert right is None or (right.shape, right.dtype) == ((12,), np.bool_)
     for losses, metrics in results[1:]:
         np.testing.assert_allclose(losses, results[0][0], rtol=1e-5, atol=1e-6)
-        assert metrics == pytest.approx(results[0][1], rel=1e-5, abs=1e-5), "a correlation near 0 is a small difference of large sums"
+        # A correlation near 0 is a small difference of large sums.
+        assert metrics == pytest.approx(results[0][1], rel=1e-5, abs=1e-5)
 
 
 @every_case
