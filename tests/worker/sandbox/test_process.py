@@ -233,7 +233,7 @@ def test_a_process_that_lives_is_ended_with_what_it_has_started(start: Callable[
     job = start("job")
     assert job.does("import subprocess\none = subprocess.Popen(['sleep', '86399'])") is None
     family = [psutil.Process(job.pid), *descendants(job.pid)]
-    assert any("86399" in one.cmdline() for one in family)
+    wait_until(lambda: any("86399" in one.cmdline() for one in family))  # empty for a moment within its start
     assert "it had not ended" in job.end()
     _, alive = psutil.wait_procs(family, timeout=SECONDS)
     assert alive == []

@@ -18,6 +18,7 @@ import pytest
 from pydantic import SecretStr
 
 from store.settings import Settings
+from tests.waiting import wait_until
 from tests.worker.sandbox.dangerous import DANGEROUS
 from worker.sandbox import launch
 from worker.sandbox.restrictions import NAMES_OF_THREADS, environment, specification
@@ -202,7 +203,7 @@ def test_what_it_starts_ends_with_it(inside: Inside) -> None:
     inside.needs(launch.REMAINS)
     assert inside.found["left"].startswith("ok")
     below = psutil.Process(inside.process.pid).children(recursive=True)
-    assert any("86399" in one.cmdline() for one in below)
+    wait_until(lambda: any("86399" in one.cmdline() for one in below))  # empty for a moment within its start
     inside.process.send_signal(signal.SIGKILL)
     _, alive = psutil.wait_procs(below, timeout=SECONDS)
     assert alive == []
