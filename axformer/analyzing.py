@@ -18,7 +18,7 @@ from axformer.data.columns import DataSource
 from axformer.data.reading import read_rows, rows_of
 from axformer.data.records import Records
 from axformer.data.rows import Rows
-from axformer.evaluation.memory import peak_bytes
+from axformer.forms.memory import peak_bytes
 from axformer.intake.checkpoint import from_memory, load_checkpoint
 from axformer.intake.dataset import prepare, prepare_like
 from axformer.intake.encoder import load_other

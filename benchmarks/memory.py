@@ -15,7 +15,7 @@ import torch
 from axformer.config import PassConfig
 from axformer.devices import batch_tokens_in
 from axformer.evaluation.activations import Activations, slots_of
-from axformer.evaluation.memory import FREE_SHARE
+from axformer.evaluation.budget import FREE_SHARE
 from axformer.methods.axformer.ordering import inspection_order
 from axformer.plan.elements import Dimensions, ElementKind
 

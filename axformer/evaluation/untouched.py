@@ -12,7 +12,7 @@ import torch
 from axformer.config import RunConfig
 from axformer.data.batches import Samples
 from axformer.evaluation.base import Evaluator, Fitting
-from axformer.evaluation.memory import cache_budget
+from axformer.evaluation.budget import cache_budget
 from axformer.evaluation.prefix import PrefixEvaluator
 from axformer.evaluation.threads import ThreadedEvaluator, threads_for
 from axformer.intake.checkpoint import Checkpoint

@@ -13,9 +13,9 @@ making the process smaller."""
 def main(name: str) -> None:
     """Answer a request with the form of this name."""
     gc.set_threshold(_ALLOCATIONS)
-    from axformer.evaluation.memory import peak_bytes
     from axformer.forms.alone import answer
     from axformer.forms.kinds import kind_named
+    from axformer.forms.memory import peak_bytes
 
     load = kind_named(name).load
     answer(lambda directory, device: load(Path(directory), device), peak_bytes)

@@ -9,9 +9,9 @@ from typing import Any
 from axformer.config import RunConfig
 from axformer.data.columns import OWN_ANSWERS
 from axformer.data.labels import ClassNames
-from axformer.evaluation.memory import device_peak_bytes, peak_bytes
 from axformer.forms.form import Form, Written
 from axformer.forms.kinds import COMPACT
+from axformer.forms.memory import device_peak_bytes, peak_bytes
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
 from axformer.methods.confirmation import CONFIRMING, UNLABELLED

@@ -6,7 +6,7 @@ nearest to it: among all others, or, for rows of two texts, among all second tex
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,14 +22,68 @@ from axformer.data.rows import Rows
 from axformer.errors import DataError
 from axformer.tasks.divergence import OutcomeKind, Predicted, each_row
 from axformer.tasks.guess import Guess
-from axformer.tasks.neighbours import NEAREST, Search, gains, overlap
 from axformer.tasks.numbers import correlations, numbers_in
 from axformer.tasks.standing import LabelAgreement
 from axformer.wire.metrics import EMBEDDING, SAME_NEAREST
 
-_COLUMNS = 6
+NEAREST = 10
+"""Neighbours that are compared, and places of a result list that count."""
+_AT_ONCE = 1024
+"""Queries whose similarities are in memory together."""
+_COLUMNS = 8
 """Of the statistics: the nearest text by both models, the share of the ten nearest that stay, the gain of the partner, the
-number beside a pair, and its similarity."""
+number beside a pair, its similarity; and, where the new model's queries search the untouched one's vectors, the share and the
+gain again."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """Queries over a corpus; copies of a text are in the corpus once."""
+
+    queries: list[int]
+    """The model row of each query."""
+    corpus: list[int]
+    """The model row of each text that is searched."""
+    own: list[int]
+    """For each query the place in the corpus of what belongs to it: itself or its partner."""
+    is_itself: bool
+    """Whether queries are texts of the corpus, and none of them finds itself."""
+
+    @property
+    def depth(self) -> int:
+        """Neighbours that a query has, at most :data:`NEAREST`."""
+        return min(NEAREST, len(self.corpus) - self.is_itself)
+
+    def nearest(self, vectors: Tensor, measure: str, index: Tensor | None = None) -> Tensor:
+        """The nearest texts of each query, best first, by their places in the corpus; shape (queries, depth).
+
+        Args:
+            vectors: of all model rows, shape (model rows, numbers).
+            measure: ``cosine``, ``dot`` or ``euclidean``.
+            index: the vectors that are searched, of the same shape, where another model made them.
+        """
+        known, asked = (vectors if index is None else index)[self.corpus], vectors[self.queries]
+        if measure == "cosine":
+            known, asked = functional.normalize(known, dim=-1), functional.normalize(asked, dim=-1)
+        offset = known.square().sum(dim=-1) / 2 if measure == "euclidean" else known.new_zeros(len(known))
+        own, found = torch.tensor(self.own), []
+        for start in range(0, len(asked), _AT_ONCE):
+            scores = asked[start : start + _AT_ONCE] @ known.T - offset
+            if self.is_itself:
+                scores.scatter_(1, own[start : start + _AT_ONCE, None], -torch.inf)
+            found.append(scores.topk(self.depth, dim=-1).indices)
+        return torch.cat(found)
+
+
+def overlap(first: Tensor, second: Tensor) -> np.ndarray:
+    """The share of each row's numbers that are also in the other's row; shape (rows,)."""
+    return (first[:, :, None] == second[:, None, :]).any(dim=-1).double().mean(dim=-1).numpy()
+
+
+def gains(found: Tensor, own: list[int]) -> np.ndarray:
+    """The discounted gain of each query's one right text, 0 where it is not found (nDCG with one relevant text)."""
+    hits = (found == torch.tensor(own)[:, None]).double().numpy()
+    return np.asarray(hits @ (1 / np.log2(np.arange(found.shape[1]) + 2)))
 
 
 class SentenceEmbedding:
@@ -102,20 +156,24 @@ class SentenceEmbedding:
             )
         found, wanted = search.nearest(after, self.measure), search.nearest(before, self.measure)
         table = np.full((encoded.samples, _COLUMNS), np.nan)
+        mixed = search.nearest(after, self.measure, index=before)
         table[:, 0], table[:, 1], table[:, 2] = found[:, 0], wanted[:, 0], overlap(found, wanted)
+        table[:, 6] = overlap(mixed, wanted)
         if search.is_itself:
             return table
         if encoded.reading is None:
-            table[:, 3] = gains(found, search.own)
+            table[:, 3], table[:, 7] = gains(found, search.own), gains(mixed, search.own)
         else:
             table[:, 4], table[:, 5] = encoded.reading, functional.cosine_similarity(after[::2], after[1::2])
         return table
 
     def metrics(self, statistics: np.ndarray) -> dict[str, float]:
         found = {SAME_NEAREST: float(self.correct(statistics).mean()), "same_10": float(statistics[:, 2].mean())}
-        gained, scores = statistics[:, 3], statistics[:, 4:]
+        found["old_index_same_10"] = float(statistics[:, 6].mean())
+        gained, scores = statistics[:, 3], statistics[:, 4:6]
         if not np.isnan(gained).any():
             found |= {"ndcg_10": float(gained.mean()), "recall_10": float((gained > 0).mean())}
+            found["old_index_ndcg_10"] = float(statistics[:, 7].mean())
         if not np.isnan(scores).any():
             found["spearman"] = correlations(scores[:, :1], scores[:, 1:])["spearman"]
         return found

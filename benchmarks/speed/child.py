@@ -16,8 +16,8 @@ from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 from axformer.config import PassConfig, Preset, make_config
 from axformer.data.reading import read_rows
 from axformer.evaluation.base import Evaluator
-from axformer.evaluation.memory import peak_bytes
 from axformer.evaluation.multiply import multiplier
+from axformer.forms.memory import peak_bytes
 from axformer.intake.checkpoint import Checkpoint, load_checkpoint
 from axformer.intake.dataset import DataSet, prepare
 from axformer.methods.axformer.algorithm import search

@@ -13,7 +13,7 @@ import torch
 from axformer.config import PassConfig
 from axformer.data.batches import Batch, Samples
 from axformer.evaluation.base import Evaluator, Part
-from axformer.evaluation.memory import cache_budget
+from axformer.evaluation.budget import cache_budget
 from axformer.evaluation.prefix import ALL, PrefixEvaluator, Techniques
 from axformer.evaluation.untouched import make_evaluator
 from axformer.intake.checkpoint import Checkpoint

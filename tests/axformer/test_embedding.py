@@ -27,8 +27,7 @@ from axformer.model.masking import masked
 from axformer.plan.plan import Plan
 from axformer.run import PruningRun
 from axformer.scores.measured import measure
-from axformer.tasks.embedding import SentenceEmbedding
-from axformer.tasks.neighbours import Search, gains, overlap
+from axformer.tasks.embedding import Search, SentenceEmbedding, gains, overlap
 from axformer.wire.run import read_run
 from tests.family_cases import some_plan
 from tests.plain import PlainEvaluator
@@ -135,8 +134,25 @@ def test_questions_and_passages_get_the_prompts_of_queries_and_documents(written
             vectors[start::2], encoded_by_the_library(written, texts, prompt_name=name), atol=1e-5
         )
     figures = measure(checkpoint.model, checkpoint.task, data.samples).figures
-    assert set(figures) == {"loss", "same_nearest", "same_10", "ndcg_10", "recall_10"}
+    of_pairs = {"ndcg_10", "recall_10", "old_index_ndcg_10"}
+    assert set(figures) == {"loss", "same_nearest", "same_10", "old_index_same_10"} | of_pairs
     assert figures["loss"] == pytest.approx(0.0, abs=1e-6)
+    assert figures["old_index_ndcg_10"] == figures["ndcg_10"]
+    assert figures["old_index_same_10"] == 1.0
+
+
+def test_new_queries_search_an_index_of_old_vectors() -> None:
+    checkpoint = checkpoint_of("bert")
+    data = prepare(rows_of([{"question": text, "context": f"{text} word9"} for text in TEXTS[:30]]), checkpoint, CONFIG)
+    encoded, task = data.samples.encoded, checkpoint.task
+    before, noise = torch.stack(encoded.labels), torch.randn(60, 32, generator=torch.Generator().manual_seed(0))
+    after = before + 0.3 * before.norm(dim=-1, keepdim=True) * noise / noise.norm(dim=-1, keepdim=True)
+    mixed = before.clone()
+    mixed[::2] = after[::2]  # queries of the new model, passages of the old one
+    figures = task.metrics(task.statistics(list(after), encoded))
+    expected = task.metrics(task.statistics(list(mixed), encoded))
+    assert figures["old_index_same_10"] == expected["same_10"] != figures["same_10"]
+    assert figures["old_index_ndcg_10"] == expected["ndcg_10"]
 
 
 def test_pairs_with_scores_are_measured_by_spearman() -> None:

@@ -16,7 +16,7 @@ from safetensors import SafetensorError
 from axformer.analyzing import write_analysis
 from axformer.devices import AUTO, batch_tokens_of, resolve_device, why_no_gpu
 from axformer.errors import is_out_of_memory
-from axformer.evaluation.memory import free_bytes, total_bytes
+from axformer.evaluation.budget import free_bytes, total_bytes
 from axformer.intake.footprint import Footprint, RunWork, at_ease, largest_part, least, with_models
 from axformer.intake.sizes import read_data_sizes, read_sizes
 from axformer.plan.trial import Trial, Verdict

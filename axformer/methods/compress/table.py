@@ -15,8 +15,8 @@ from torch import nn
 
 from axformer.data.batches import Samples, batches_of
 from axformer.errors import PlanError
+from axformer.evaluation.budget import cache_budget
 from axformer.evaluation.cut_layers import CutLayers
-from axformer.evaluation.memory import cache_budget
 from axformer.evaluation.multiply import multiply_fast
 from axformer.evaluation.prefix import PrefixEvaluator, Techniques
 from axformer.intake.checkpoint import Checkpoint

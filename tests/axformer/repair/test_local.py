@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from axformer.evaluation.memory import cache_budget
+from axformer.evaluation.budget import cache_budget
 from axformer.evaluation.prefix import PrefixEvaluator
 from axformer.model.compact import compact
 from axformer.plan.blocks import Block, all_blocks, blocks_of_layer

@@ -17,11 +17,11 @@ from axformer.artifact import load
 from axformer.config import PassConfig
 from axformer.data.columns import DataSource
 from axformer.data.reading import read_rows
-from axformer.evaluation.memory import peak_bytes
 from axformer.export import export
 from axformer.forms.form import Form, NotMade, Written
 from axformer.forms.fresh import FreshPython, program_of
 from axformer.forms.kinds import BASE, COMPACT, HUB, KINDS, ONNX, STOCK, ZEROED
+from axformer.forms.memory import peak_bytes
 from axformer.forms.stock import load as load_whole
 from axformer.intake.checkpoint import load_checkpoint
 from axformer.intake.dataset import prepare
@@ -237,7 +237,7 @@ def test_every_figure_of_a_form_is_described() -> None:
 
 def test_a_process_tells_its_own_peak_and_not_its_parent_s() -> None:
     held = np.ones(75_000_000)
-    code = "from axformer.evaluation.memory import peak_bytes; print(peak_bytes())"
+    code = "from axformer.forms.memory import peak_bytes; print(peak_bytes())"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert 0 < int(ran.stdout) < peak_bytes() - held.nbytes / 2
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from axformer.evaluation.memory import FREE_SHARE, cache_budget, container_left, free_bytes
+from axformer.evaluation.budget import FREE_SHARE, cache_budget, container_left, free_bytes
 
 
 def test_the_knob_decides_and_else_a_share_of_what_is_free() -> None:

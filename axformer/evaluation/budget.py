@@ -1,8 +1,5 @@
-"""Memory: how much is free, how much of it the activations of a pass may have, and the peak of a process."""
+"""The default amount of memory for the activations of a pass."""
 
-import re
-import resource
-import sys
 from pathlib import Path
 
 import psutil
@@ -12,9 +9,6 @@ FREE_SHARE = 0.7
 """Share of the memory that is free when a pass begins. The rest is for the activations of one batch, for cut copies of layers,
 and for gaps between allocations."""
 _CGROUP = Path("/sys/fs/cgroup")
-_STATUS = Path("/proc/self/status")
-_KIB = 1024
-_MAXRSS_UNIT = 1 if sys.platform == "darwin" else _KIB  # getrusage counts bytes there, KiB on Linux
 
 
 def cache_budget(knob: int | None, device: str) -> int:
@@ -63,20 +57,3 @@ def container_left(cgroup: Path) -> int | None:
     stat = dict(line.split() for line in (cgroup / "memory.stat").read_text().splitlines())
     used = int((cgroup / "memory.current").read_text()) - int(stat["inactive_file"])
     return max(0, most - used)
-
-
-def peak_bytes() -> int:
-    """Peak memory of this process since it started.
-
-    On Linux it is read from ``/proc``, because ``getrusage`` would include the parent's memory there. Elsewhere ``getrusage``
-    is used.
-    """
-    found = re.search(r"VmHWM:\s+(\d+) kB", _STATUS.read_text(encoding="utf-8")) if _STATUS.is_file() else None
-    if found is None:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _MAXRSS_UNIT
-    return int(found[1]) * _KIB
-
-
-def device_peak_bytes(device: str) -> int | None:
-    """Peak memory of PyTorch on a GPU since the process started; None on a CPU."""
-    return int(torch.cuda.max_memory_allocated(device)) if torch.device(device).type == "cuda" else None
