@@ -12,7 +12,7 @@ from rich.text import Text
 from axformer.cli.display import duration
 from axformer.client.answers import Job, JobProgress, JobReport, Place
 from axformer.wire.kinds import JobKind
-from axformer.wire.metrics import first_metric
+from axformer.wire.metrics import judging_metric
 from axformer.wire.states import JobOutcome
 
 NOTHING = "–"
@@ -83,7 +83,7 @@ def outcome(report: JobReport) -> Outcome:
     for key, data in (("test", "held-out"), ("confirming", "confirming")):
         before, after = report.base.get(key), report.pruned.get(key)
         if before and after:
-            figure = first_metric(before)
+            figure = judging_metric(before, key)
             return Outcome(data, figure, before[figure], after[figure])
     return Outcome("validation", "loss", report.base["validation"]["loss"], report.pruned["validation"]["loss"])
 

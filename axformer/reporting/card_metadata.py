@@ -10,7 +10,7 @@ from axformer.forms.kinds import COMPACT, HUB, ONNX
 from axformer.reporting.card_forms import Loading
 from axformer.reporting.deployable import TITLES
 from axformer.reporting.markdown import LONGEST_WORD
-from axformer.wire.metrics import first_metric
+from axformer.wire.metrics import judging_metric
 from axformer.wire.report import Report
 
 _HUB = "hf://"
@@ -66,7 +66,7 @@ def _results(report: Report, loading: Loading, inside: str) -> list[EvalResult]:
     name = name_of_data(report, "test") or "held-out"
     type_ = _data_id(report.names.get("test")) or name
     figures = [] if inside else [(metric, value, metric) for metric, value in (report.pruned.test or {}).items()]
-    first = first_metric(report.pruned.test or {})
+    first = judging_metric(report.pruned.test or {}, "test")
     figures += [
         (first, form.test[first], f"{first}, {TITLES.get(form.name, form.name)}")
         for form in report.forms

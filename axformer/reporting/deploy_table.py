@@ -12,7 +12,7 @@ from axformer.reporting.markdown import word
 from axformer.reporting.standing import UNJUDGED, judgement_of
 from axformer.reporting.table import Table, number
 from axformer.scores.paired_tests import ALPHA
-from axformer.wire.metrics import LOWER_IS_BETTER, SAME_NEAREST, first_metric
+from axformer.wire.metrics import LOWER_IS_BETTER, SAME_NEAREST, judging_metric
 from axformer.wire.report import PathPoint
 from axformer.wire.verdicts import JudgedRows, Judgement
 
@@ -43,7 +43,7 @@ def deployables(report: Mapping[str, Any]) -> Deployables | None:
     given = report.get("judged")
     judged = _judged_before(report, every) if given is None else JudgedRows.model_validate(given)
     data = judged.data or ("test" if all(form.get("test") for form in every) else "validation")
-    metric = first_metric(base.get(data) or forms[0].get(data) or {})
+    metric = judging_metric(base.get(data) or forms[0].get(data) or {}, data)
     is_whole = is_untouched(report)
     rows = [_deployable(form, base, metric, data, judged) for form in every]
     rows = [
@@ -70,7 +70,8 @@ def deployed_path(report: Mapping[str, Any]) -> Table | None:
     points = [(point, point.deployed) for point in path if point.deployed is not None]
     if not points:
         return None
-    data, metric = points[0][1].data, first_metric(report["base"]["validation"])
+    data = points[0][1].data
+    metric = judging_metric(report["base"].get(data) or report["base"]["validation"], data)
     what = (
         "answered as before"
         if data == UNLABELLED or metric == SAME_NEAREST

@@ -6,7 +6,7 @@ from typing import Literal
 from axformer.reporting.rendering import passage
 from axformer.scores.confidence import CONFIDENCE
 from axformer.scores.task_tests import is_share_right, is_within
-from axformer.wire.metrics import LOWER_IS_BETTER, first_metric
+from axformer.wire.metrics import EMBEDDING, LOWER_IS_BETTER, OLD_INDEX, first_metric, judging_metric
 from axformer.wire.report import Comparison, Difference, Report, Scores
 from axformer.wire.verdicts import Finding, FindingVerdict
 
@@ -82,14 +82,14 @@ def _measured(
     has_limit: bool,
 ) -> Finding:
     change = comparison.differences["loss"]
-    verdict, is_rounding = judged(task, before, comparison), _is_rounding(before, change)
+    verdict, is_rounding = judged(task, data, before, comparison), _is_rounding(before, change)
     head = _WORSE_ANSWERS if verdict is FindingVerdict.LOSS and change.interval[0] <= 0 else _HEADS[verdict]
     return Finding(
         data=data,
         verdict=verdict,
         sentence=passage("sentence", head, place, before, after, change.interval, _CONFIDENCE, is_rounding),
         advice=passage("advice", verdict, is_rounding, data == "confirming", has_limit),
-        answers=_answers(task, comparison, place),
+        answers=_answers(task, data, comparison, place),
     )
 
 
@@ -97,12 +97,14 @@ def _at_a_cost(found: Finding, place: str, comparison: Comparison) -> Finding:
     """The finding where a size or a speed was asked for: worse beyond noise is its price, and no failure."""
     verdict = FindingVerdict.AT_A_COST if found.verdict is FindingVerdict.LOSS else found.verdict
     advice = passage("advice", verdict, False, found.data == "confirming")
-    return found.model_copy(update={"verdict": verdict, "sentence": _cost(place, comparison), "advice": advice})
+    return found.model_copy(
+        update={"verdict": verdict, "sentence": _cost(found.data or "", place, comparison), "advice": advice}
+    )
 
 
-def _cost(place: str, comparison: Comparison) -> str:
+def _cost(data: str, place: str, comparison: Comparison) -> str:
     """What a size or a speed cost, in points of the first metric; a perplexity is no share, and has none."""
-    name = first_metric(comparison.differences)
+    name = judging_metric(comparison.differences, data)
     change, loss = comparison.differences[name], comparison.differences["loss"]
     scale, unit = (1, "") if name in LOWER_IS_BETTER else (100, " points")
     figures = [f"{scale * value:+.2f}" for value in (change.value, *change.interval)]
@@ -113,7 +115,7 @@ def _within(found: Finding, place: str, points: float, comparison: Comparison) -
     """The finding in the light of what was allowed: a loss within the limit is what was wished for."""
     if found.verdict is not FindingVerdict.LOSS:
         return found
-    metric = first_metric(comparison.differences)
+    metric = judging_metric(comparison.differences, found.data or "")
     fall = comparison.differences[metric].value * (1 if metric in LOWER_IS_BETTER else -1)
     if not is_within(fall, points):
         return found
@@ -133,7 +135,7 @@ def _within(found: Finding, place: str, points: float, comparison: Comparison) -
     )
 
 
-def judged(task: str, before: float, comparison: Comparison) -> FindingVerdict:
+def judged(task: str, data: str, before: float, comparison: Comparison) -> FindingVerdict:
     """The verdict on a comparison, given the untouched model's loss.
 
     Only a lower loss counts as a gain, since the loss is what a pass lowers. Both a higher loss and worse answers count as a
@@ -142,7 +144,7 @@ def judged(task: str, before: float, comparison: Comparison) -> FindingVerdict:
     """
     change = comparison.differences["loss"]
     low, high = change.interval
-    if _answers_are_worse(comparison) or _metric_that_is_worse(task, comparison):
+    if _answers_are_worse(comparison) or _metric_that_is_worse(task, data, comparison):
         return FindingVerdict.LOSS
     if low <= 0 <= high or _is_rounding(before, change):
         return FindingVerdict.NO_RELIABLE_GAIN
@@ -154,11 +156,11 @@ def _answers_are_worse(comparison: Comparison) -> bool:
     return test is not None and test.lost > test.gained and test.p_value <= 1 - CONFIDENCE
 
 
-def _metric_that_is_worse(task: str, comparison: Comparison) -> str | None:
-    """The task's first metric if its whole interval lies on the worse side and McNemar's test does not cover it."""
-    if is_share_right(task):
+def _metric_that_is_worse(task: str, data: str, comparison: Comparison) -> str | None:
+    """The metric that judges if its whole interval lies on the worse side and McNemar's test does not cover it."""
+    metric = judging_metric(comparison.differences, data)
+    if is_share_right(task) and metric == first_metric(comparison.differences):
         return None
-    metric = first_metric(comparison.differences)
     low, high = comparison.differences[metric].interval
     return metric if (low > 0 if metric in LOWER_IS_BETTER else high < 0) else None
 
@@ -167,10 +169,14 @@ def _is_rounding(before: float, change: Difference) -> bool:
     return max(map(abs, change.interval)) <= _ROUNDING * before
 
 
-def _answers(task: str, comparison: Comparison, place: str) -> str:
+def _answers(task: str, data: str, comparison: Comparison, place: str) -> str:
     """Describe the changes of answers and metric."""
-    sentences, test, metric = [], comparison.mcnemar, _metric_that_is_worse(task, comparison)
-    if test is not None:
+    sentences, test, metric = [], comparison.mcnemar, _metric_that_is_worse(task, data, comparison)
+    if test is not None and task == EMBEDDING:
+        sentences.append(passage("nearest", test.lost, place))
+        mixed = comparison.differences.get(OLD_INDEX)
+        sentences += [] if mixed is None else [passage("old_index", 100 * mixed.value)]
+    elif test is not None:
         is_chance = test.p_value > 1 - CONFIDENCE
         sentences.append(passage("answers", test, place, is_chance, _answers_are_worse(comparison)))
     if metric is not None:

@@ -33,7 +33,7 @@ from axformer.scores.paired_tests import ALPHA
 from axformer.scores.planning import POINT
 from axformer.scores.task_tests import paired_test
 from axformer.wire.answer_sheet import AnswerSheet
-from axformer.wire.metrics import first_metric
+from axformer.wire.metrics import judging_metric
 from axformer.wire.report import DeployedPoint, Report
 from axformer.wire.steps import Counter, OnStep, StepName, ignore
 from axformer.wire.verdicts import Certificate
@@ -178,7 +178,7 @@ def _deployed(
     found = {}
     for (seq, (form, answers)), (cell,) in zip(made.items(), cells, strict=True):
         cost = cost_of(untouched, answers, ())
-        difference = cost.differences[first_metric(untouched.figures)]
+        difference = cost.differences[judging_metric(untouched.figures, data)]
         assert cell.times is not None, "it is not the first"
         assert cell.times_interval is not None, "as above"
         found[seq] = DeployedPoint(

@@ -36,7 +36,7 @@ from axformer.scores.planning import POINT, USUAL_POINTS, USUAL_POINTS_OF_A_WISH
 from axformer.scores.task_tests import is_share_right, paired_test
 from axformer.tasks.base import Task
 from axformer.wire.data_summary import DataSummary
-from axformer.wire.metrics import first_metric
+from axformer.wire.metrics import first_metric, judging_metric
 from axformer.wire.report import Comparison, Measures, PathPoint, Report, Work
 from axformer.wire.verdicts import Certificate, JudgedRows, TargetOutcome
 
@@ -174,7 +174,10 @@ def is_useless(
     base, small = both.base[judged.data], {"validation": own, **both.small}[judged.data]
     before, after = ({judged.data: one.figures, "classes_answered": classes_answered(one)} for one in (base, small))
     cost = cost_of(base, small, ClassNames.of(checkpoint.model.config).names).model_dump(mode="json")
-    return judgement_of({**after, "cost": cost}, before, first_metric(base.figures), judged).standing in USELESS
+    return (
+        judgement_of({**after, "cost": cost}, before, judging_metric(base.figures, judged.data), judged).standing
+        in USELESS
+    )
 
 
 def _target(targets: Targets, plan: Plan) -> TargetOutcome | None:
@@ -224,11 +227,12 @@ def _judged(
     summary, rows = (None, None) if name is None else (data[name], sets[name])
     certificate = decisions.certificate
     metric = first_metric(both.base["validation"].figures)
+    is_first = name is None or judging_metric(both.base[name].figures, name) == metric
     usual = USUAL_POINTS_OF_A_WISH if decisions.targets.is_wished or config.expects_cost else USUAL_POINTS
     return JudgedRows(
         data=name,
         rows=0 if rows is None else int(rows.samples.voters.sum()),
-        is_share=is_share_right(task.name),
+        is_share=is_share_right(task.name) and is_first,
         points=certificate.points if certificate is not None and at_most is None else at_most or usual,
         guess=None if summary is None or summary.guess is None else summary.guess.get(metric),
     )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from axformer.wire.metrics import LOSS, LOWER_IS_BETTER, first_metric
+from axformer.wire.metrics import LOSS, LOWER_IS_BETTER, judging_metric
 from axformer.wire.report import PathPoint
 
 DATA = {"test": "held-out", "confirming": "confirming", "deciding": "deciding"}
@@ -120,7 +120,7 @@ def costs_of(path: Sequence[PathPoint]) -> list[Costs]:
         figures = [measured for point in path if (measured := getattr(point, data)) is not None]
         if len(figures) < len(path) or (data == "deciding" and found):
             continue
-        metric = first_metric(figures[0])
+        metric = judging_metric(figures[0], data)
         if all(metric in one for one in figures):
             found.append(_costs(data, metric, path, [one[metric] for one in figures]))
     return found or [_costs("deciding", LOSS, path, [point.loss for point in path])]

@@ -24,7 +24,7 @@ from axformer.tasks.divergence import OutcomeKind, Predicted, each_row
 from axformer.tasks.guess import Guess
 from axformer.tasks.numbers import correlations, numbers_in
 from axformer.tasks.standing import LabelAgreement
-from axformer.wire.metrics import EMBEDDING, SAME_NEAREST
+from axformer.wire.metrics import EMBEDDING, OLD_INDEX, SAME_NEAREST
 
 NEAREST = 10
 """Neighbours that are compared, and places of a result list that count."""
@@ -173,7 +173,7 @@ class SentenceEmbedding:
         gained, scores = statistics[:, 3], statistics[:, 4:6]
         if not np.isnan(gained).any():
             found |= {"ndcg_10": float(gained.mean()), "recall_10": float((gained > 0).mean())}
-            found["old_index_ndcg_10"] = float(statistics[:, 7].mean())
+            found[OLD_INDEX] = float(statistics[:, 7].mean())
         if not np.isnan(scores).any():
             found["spearman"] = correlations(scores[:, :1], scores[:, 1:])["spearman"]
         return found

@@ -11,6 +11,8 @@ EMBEDDING = "embedding"
 """The task of an embedder, to whose changed answers nobody gives labels."""
 SAME_NEAREST = "same_nearest"
 """Of an embedder: the share of texts that find the same text nearest as with the untouched model."""
+OLD_INDEX = "old_index_ndcg_10"
+"""Of an embedder's pairs: what its queries find among the untouched model's vectors."""
 _FIRST = ("perplexity", "exact_match", "accuracy", "pearson", SAME_NEAREST)
 """The first metric of each other task; of several that are there, the first one here."""
 
@@ -24,3 +26,13 @@ def first_metric(figures: Iterable[str]) -> str:
     if set(names) >= _OF_CHUNKS:
         return "f1"
     return next((name for name in _FIRST if name in names), names[0] if names else LOSS)
+
+
+def judging_metric(figures: Iterable[str], data: str) -> str:
+    """The metric by which rows tell what a smaller model costs: the first one; of an embedder's held-out pairs (``test``), how
+    well it finds what belongs together, which says more of its use than whether the same text is nearest."""
+    names = list(figures)
+    first = first_metric(names)
+    if first != SAME_NEAREST or data != "test":
+        return first
+    return next((name for name in ("ndcg_10", "spearman") if name in names), first)

@@ -121,7 +121,7 @@ def _judgement(cell: Content) -> FindingVerdict:
     """What held-out rows say of the pruned model, by the rule of today: a cell may be older."""
     report = cell["report"]
     comparison = Comparison.model_validate(report["comparison"]["test"])
-    return judged(report["task"], report["base"]["test"]["loss"], comparison)
+    return judged(report["task"], "test", report["base"]["test"]["loss"], comparison)
 
 
 def removed(cells: Sequence[Content]) -> str:

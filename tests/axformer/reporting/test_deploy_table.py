@@ -251,6 +251,25 @@ def test_a_metric_that_is_no_share_is_judged_in_percent_and_less_of_it_is_better
     assert [row.judgement.standing for row in made.rows[1:]] == [Standing.SHOWN, Standing.WORSE]
 
 
+@pytest.mark.parametrize(("data", "metric"), [("test", "ndcg_10"), ("unlabelled", "same_nearest")])
+def test_an_embedder_is_judged_by_what_held_out_pairs_find_and_else_by_its_answers(data: str, metric: str) -> None:
+    content = report(form("compact", 2.0), points=5.0)
+    content["judged"] |= {"guess": None, "is_share": metric == "same_nearest", "data": data}
+    changes = {"ndcg_10": (-0.02, -0.03, -0.01), "same_nearest": (-0.3, -0.32, -0.28)}
+    for one in (content["base_form"], *content["forms"]):
+        one[data] = {"loss": 0.1, "same_nearest": 0.7, "ndcg_10": 0.76}
+        one["cost"] = {
+            "differences": {name: {"value": value, "interval": ends} for name, (value, *ends) in changes.items()},
+            "mcnemar": {"gained": 0, "lost": 600},
+        }
+    made = deployables(content)
+    assert made is not None
+    assert made.metric == metric
+    assert made.rows[1].judgement.standing is (Standing.SHOWN if data == "test" else Standing.WORSE)
+    found_pairs = "held-out ndcg 10 76.00 (before 76.00)"
+    assert (found_pairs in made.sentence) is (data == "test")
+
+
 def test_what_a_report_of_an_earlier_version_lacks_is_unknown() -> None:
     assert deployables({"base": {}}) is None
     bare = {"name": "compact", "made": True}

@@ -233,3 +233,20 @@ def test_a_size_or_a_speed_is_judged_by_what_it_cost(value: float) -> None:
         f"What it cost: on held-out data the accuracy changed by {100 * value:+.2f} points (between -1.93 and +0.33 with 95% "
         "confidence), and the loss by +0.0136."
     )
+
+
+def test_an_embedders_held_out_pairs_tell_what_it_cost_and_no_text_is_called_wrong() -> None:
+    differences = {
+        "loss": Difference(value=0.1062, interval=(0.1044, 0.1078)),
+        "same_nearest": Difference(value=-0.36, interval=(-0.39, -0.33)),
+        "ndcg_10": Difference(value=-0.05, interval=(-0.066, -0.034)),
+        "old_index_ndcg_10": Difference(value=-0.0247, interval=(-0.035, -0.013)),
+    }
+    comparison = {"test": Comparison(differences=differences, mcnemar=McNemarTest(gained=0, lost=1365, p_value=1e-9))}
+    finding = finding_of("embedding", scores(test=0.0), scores(test=0.1062), comparison, expects_cost=True)
+    assert finding.sentence.startswith("What it cost: on held-out data the ndcg 10 changed by -5.00 points")
+    assert finding.answers == (
+        "1,365 texts of held-out data find another one nearest than before. Where its queries search the vectors of your own "
+        "model, the ndcg 10 changes by -2.47 points. The ndcg 10 on held-out data fell by more than chance: with 95% "
+        "confidence the change is between -0.0660 and -0.0340."
+    )
