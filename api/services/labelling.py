@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from api.errors import ApiError, FieldError, InvalidInputError, NoSuchObjectError, Refusals, WrongStateError
 from api.services import artifacts, exports, jobs
 from axformer.errors import DataError
-from axformer.labels import agreed_labels, named
+from axformer.labels import named
 from axformer.scores.certificate import certificate_of, next_told
 from axformer.scores.labelling import Labels, PathStanding, forms_of, label_of, most_labels, standing_of
 from axformer.wire.answer_sheet import SHEET, Answer, AnswerSheet, ChangedRow
@@ -31,7 +31,7 @@ from axformer.wire.labelling import (
 from store.repositories.audit import note
 from store.repositories.jobs import find_job
 from store.repositories.keys import Caller
-from store.repositories.labels import GivenLabel, labels_of, put_labels
+from store.repositories.labels import GivenLabel, agreed_on, labelled_of, labels_of, put_labels
 from store.repositories.moves import lock_job
 from store.settings import Settings
 from store.storage.storage import Storage
@@ -62,7 +62,7 @@ class Labelling:
     @cached_property
     def agreed(self) -> Labels:
         """The labels on which people agree."""
-        return agreed_labels({row_id: [one.label for one in given] for row_id, given in self.by_row.items()})
+        return agreed_on(self.given)
 
     @cached_property
     def standings(self) -> list[PathStanding]:
@@ -110,12 +110,6 @@ class Labelling:
             left=len(standing.needed),
             further={model.seq: most for model, most in most_labels(sheet, standing.form, labels)},
         )
-
-
-def labelled_of(job: Job | None) -> LabellingRead | None:
-    """What labels had certified of a job when the last one was given; None before the first."""
-    labelled = ((job and job.summary) or {}).get("labelled")
-    return None if labelled is None else LabellingRead.model_validate(labelled, extra="ignore")
 
 
 def certified_from_labels(session: Session, export: Job) -> FormStandingRead | None:

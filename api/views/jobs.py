@@ -4,7 +4,6 @@ from typing import Any, TypeVar
 
 from api.http.paging import cursor_behind
 from api.services.estimates import WaitingTime
-from api.services.labelling import labelled_of
 from api.services.queue import Queue
 from axformer.wire.analysis import AnalysisAsked
 from axformer.wire.base import PageRead, Schema
@@ -15,6 +14,7 @@ from axformer.wire.queue import PlaceRead, QueuedJobRead, QueueRead
 from axformer.wire.webhooks import Webhook
 from store.page import Page
 from store.references import shown
+from store.repositories.labels import labelled_of
 from store.repositories.queue import Waiting
 from store.summaries import outcome_of
 from store.tables.base import Base

@@ -8,7 +8,11 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from axformer.labels import agreed_labels
+from axformer.scores.labelling import Labels
 from axformer.wire.answer_sheet import Answer
+from axformer.wire.labelling import LabellingRead
+from store.tables.jobs import Job
 from store.tables.labels import RowLabel
 from store.tables.teams import ApiKey
 
@@ -54,3 +58,17 @@ def labels_of(session: Session, job_id: str) -> Sequence[GivenLabel]:
         .order_by(RowLabel.given_at, RowLabel.row_id, RowLabel.key_id)
     )
     return [GivenLabel(*row) for row in session.execute(query)]
+
+
+def labelled_of(job: Job | None) -> LabellingRead | None:
+    """What labels had certified of a job when the last one was given; None before the first."""
+    labelled = ((job and job.summary) or {}).get("labelled")
+    return None if labelled is None else LabellingRead.model_validate(labelled, extra="ignore")
+
+
+def agreed_on(given: Sequence[GivenLabel]) -> Labels:
+    """The labels on which people agree, by row."""
+    by_row: dict[str, list[Answer]] = {}
+    for one in given:
+        by_row.setdefault(one.row_id, []).append(one.label)
+    return agreed_labels(by_row)

@@ -1,9 +1,10 @@
 """A job whose process has loaded the model; if there is room, it stays open between time slices."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Trial
+from axformer.scores.labelling import Labels
 from worker.job.inputs import JobInputs
 from worker.sandbox.errors import ProcessMisbehavedError
 from worker.sandbox.messages import PlanSpeed, Searched, TrialMade
@@ -26,6 +27,8 @@ class OpenJob:
     """One line on the validation data and the untouched model; None for an export."""
     searched: Searched | None = None
     """The end of the search, once it is over; the model may still be trained after it, over several time slices."""
+    labels: Labels = field(default_factory=dict)
+    """Of an export: those that certify its model."""
     _speed: PlanSpeed | None = None
 
     @property

@@ -4,6 +4,8 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 
+from axformer.forms.kinds import COMPACT
+from axformer.scores.labelling import Labels
 from axformer.wire.analyses import AnalysisRun
 from axformer.wire.kinds import JobKind
 from axformer.wire.references import says_nothing, shown_name
@@ -11,6 +13,9 @@ from axformer.wire.run import SettledRun
 from axformer.wire.steps import StepName
 from store.references import shown
 from store.repositories import leases
+from store.repositories.jobs import find_job
+from store.repositories.labels import agreed_on, labelled_of, labels_of
+from store.session import session_scope
 from store.states import JobState
 from store.tables.jobs import Job
 from worker.base.context import WorkerContext
@@ -66,7 +71,8 @@ def open_job(
         conversation.begin(stored)
         resources.pop_all()
         dimensions = loaded.shape.dimensions
-        return OpenJob(sandbox, inputs, dimensions, most_trials(dimensions, order.knobs), stored, loaded.first_look)
+        most = most_trials(dimensions, order.knobs)
+        return OpenJob(sandbox, inputs, dimensions, most, stored, loaded.first_look, labels=order.labels)
 
 
 def _has_trained(job: Job, settled: SettledRun | None) -> bool:
@@ -91,6 +97,7 @@ def _order(context: WorkerContext, job: Job, inputs: JobInputs, sandbox: Sandbox
         analysis = AnalysisOrder(run=asked, references=references, digests=dict(inputs.digests))
     else:
         settled = SettledRun.model_validate(job.spec).located(references)
+    labels, points = _labels(context, job)
     return JobOrder(
         kind=job.kind,
         run=settled,
@@ -100,8 +107,22 @@ def _order(context: WorkerContext, job: Job, inputs: JobInputs, sandbox: Sandbox
         output=str(sandbox.seen(sandbox.made / RESULT)),
         state=str(sandbox.seen(sandbox.state)),
         upto=job.upto,
+        labels=dict(labels),
+        points=points,
         names=_names(job, inputs),
     )
+
+
+def _labels(context: WorkerContext, job: Job) -> tuple[Labels, float | None]:
+    """The labels that certify the model in PyTorch that an export hands out, and within how many points; none if they do not."""
+    if job.exported_from is None:
+        return {}, None
+    with session_scope(context.sessions) as session:
+        known = labelled_of(find_job(session, job.exported_from, job.team_id))
+        form = next((one for one in known.forms if one.form == COMPACT), None) if known else None
+        if form is None or job.upto not in form.certified:
+            return {}, None
+        return agreed_on(labels_of(session, job.exported_from)), float(form.certificate["points"])
 
 
 def _names(job: Job, inputs: JobInputs) -> dict[str, str]:

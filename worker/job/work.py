@@ -210,13 +210,13 @@ def _checked(published: Published, shape: type[Report | Analysis], trials: int) 
 
 
 def _check_certificate(work: ClaimedJob, report: Mapping[str, Any]) -> None:
-    """Compute the certificate of a pass again from the answers that lie beside the report, where there are any.
+    """Compute a certificate again from labels and the answers that lie beside the report, where there are any.
 
     Raises:
         ProcessMisbehavedError: they are no answers, or give another certificate.
     """
     told, place = report.get("certificate"), work.opened.sandbox.made / RESULT / SHEET
-    if told is None or work.job.kind is not JobKind.PASS or not os.path.lexists(place):
+    if told is None or work.job.kind is JobKind.ANALYSIS or not os.path.lexists(place):
         return
     with ExitStack() as opened:
         try:
@@ -227,7 +227,7 @@ def _check_certificate(work: ClaimedJob, report: Mapping[str, Any]) -> None:
         except (DeliveryError, ValidationError) as error:
             raise ProcessMisbehavedError(f"its answers are not valid: {type(error).__name__}") from None
     asked = sheet.model_copy(update={"points": told["points"]})
-    found = certify_sheet(asked, COMPACT, {}).model_dump(mode="json")
+    found = certify_sheet(asked, COMPACT, work.opened.labels).model_dump(mode="json")
     differing = [name for name in _CERTIFIED if found[name] != told[name]]
     if differing:
         raise ProcessMisbehavedError(f"its answers give another certificate: {', '.join(differing)}")

@@ -24,6 +24,7 @@ from axformer.intake.footprint import InputName
 from axformer.intake.limits import DIMENSIONS
 from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Trial
+from axformer.wire import answer_sheet
 from axformer.wire.analyses import AnalysisRun
 from axformer.wire.kinds import JobKind
 from axformer.wire.run import SettledRun
@@ -90,6 +91,10 @@ class JobOrder(Message):
     """Directory for what lets the job continue in another process."""
     upto: int | None = None
     """For an export: the trial after which its pass ends."""
+    labels: dict[str, answer_sheet.Answer] = {}
+    """For an export of a model that labels certify: those, by the ids of rows."""
+    points: float | None = None
+    """What they certify it within, in hundredths; None without labels."""
     names: dict[str, str]
     """The owner's names for checkpoint and data, by field."""
 

@@ -143,6 +143,7 @@ def _prune(lines: PipeEnd, order: JobOrder, around: Surroundings) -> None:
 def _export(lines: PipeEnd, order: JobOrder, around: Surroundings) -> None:
     """Write the model after one trial of another job's pass."""
     run = _open(order, around)
+    run.labels, run.points = order.labels, order.points
     _send(lines, _opened(run, run.notes, None))
     for _ in run.trials(_stored(lines), around, upto=order.upto):
         around.check_cancelled()

@@ -4,8 +4,13 @@ import json
 import tarfile
 from pathlib import Path
 
+from axformer.scores.labelling import standing_of
 from axformer.wire.answer_sheet import AnswerSheet
+from store.repositories.keys import create_key
+from store.repositories.labels import put_labels
+from store.session import session_scope
 from store.states import JobState
+from store.tables.jobs import Job
 from tests.tiny_models import save_tiny_embedder, tiny_rows, write_rows
 from tests.worker.conftest import Open, Post, Watch
 from tests.worker.job.test_exports import export
@@ -37,6 +42,30 @@ def test_unlabelled_rows_alone_give_a_result_with_its_answers(
     made = export(context, watch, job_id, 2)
     run_job(context, claim(), NEVER)
     assert (watch.job(made).state, watch.job(made).error) == (JobState.SUCCEEDED, None)
+    assert json.loads(content_of(context, artifacts_of(context, made)["report.json"]))["certificate"] is None
+
+    labels = {row.id: next(place for place in (0, 1) if place != row.before) for row in sheet.changed}
+    standing = standing_of(sheet, "compact", labels)
+    assert standing.passed == 2, "labels that speak for the new models"
+    form = {
+        **{"form": "compact", "times": 2.0, "next": "", "best_p_value": None, "labelled": 0, "left": 0},
+        **{"certified": [1, 2], "further": {}, "certificate": {"points": sheet.points}},
+    }
+    with session_scope(context.sessions) as session:
+        source = session.get_one(Job, job_id)
+        put_labels(session, job_id, create_key(session, source.team_id, "someone").row.id, labels)
+        told = {"labels": len(labels), "disagreed": 0, "forms": [form], "exports": []}
+        source.summary = {**(source.summary or {}), "labelled": told}
+    made = export(context, watch, job_id, 2)
+    run_job(context, claim(), NEVER)
+    assert (watch.job(made).state, watch.job(made).error) == (JobState.SUCCEEDED, None)
+    found = artifacts_of(context, made)
+    report = json.loads(content_of(context, found["report.json"]))
+    told = {name: report["certificate"][name] for name in ("kept", "points", "passed", "unlabelled")}
+    left = sheet.unlabelled - len(sheet.changed)
+    assert told == {"kept": 2, "points": 20.0, "passed": 2, "unlabelled": left}
+    assert [point["seq"] for point in report["path"] if point["kept"]] == [2]
+    assert all(form["p_value"] <= 0.05 for form in report["forms"] if form["made"])
 
 
 def test_an_embedder_comes_as_an_archive_and_its_result_loads_in_sentence_transformers(
