@@ -114,7 +114,7 @@ def _order(context: WorkerContext, job: Job, inputs: JobInputs, sandbox: Sandbox
 
 
 def _labels(context: WorkerContext, job: Job) -> tuple[Labels, float | None]:
-    """The labels that certify the model in PyTorch that an export hands out, and within how many points; none if they do not."""
+    """The labels that certify the model in PyTorch that an export hands out, and within what points; none if they do not."""
     if job.exported_from is None:
         return {}, None
     with session_scope(context.sessions) as session:
