@@ -24,6 +24,7 @@ from axformer.reporting.card_forms import Loading
 from axformer.reporting.card_tables import sizes_of
 from axformer.reporting.rendering import render
 from axformer.reporting.table import Table, made_with
+from axformer.wire.metrics import LOSS, judging_metric
 from axformer.wire.report import FormReport, Report, SpeedCell
 
 PAGE = "report.html"
@@ -72,8 +73,13 @@ def _headlines(report: Report) -> list[list[str]]:
     name = "validation" if base.test is None else "held-out"
     before, after = getattr(base, data), getattr(pruned, data)
     scores = [
-        [f"{name} {key.replace('_', ' ')}", f"{value:.4f}", f"{after[key]:.4f}", f"{after[key] - value:+.4f}"]
-        for key, value in list(before.items())[:2]
+        [
+            f"{name} {key.replace('_', ' ')}",
+            f"{before[key]:.4f}",
+            f"{after[key]:.4f}",
+            f"{after[key] - before[key]:+.4f}",
+        ]
+        for key in dict.fromkeys((LOSS, judging_metric(before, data)))
     ]
     return scores + sizes_of(dict(report))
 
