@@ -63,6 +63,24 @@ CLEAN = sql.SQL("; ").join(
 UNSAFE_AND_FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off"}
 
 
+QUICK_FAMILIES = {"bert", "gpt2"}
+"""An encoder and a decoder, with which `make test` tries the laws over all families; `make test-all` has the others too."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Call laws over all families slow for most of them."""
+    registry = sys.modules.get("axformer.architectures.registry")  # not imported for tests that need no PyTorch
+    slow = set() if registry is None else set(registry.ARCHITECTURES) - QUICK_FAMILIES
+    for item in items:
+        params = (
+            item.callspec.params.values() if isinstance(item, pytest.Function) and hasattr(item, "callspec") else ()
+        )
+        families = {str(getattr(one, "family", one)) for one in params}
+        if families & slow:
+            item.add_marker(pytest.mark.slow)
+
+
 def pytest_collection_finish() -> None:
     """Fork what would be a fresh Python, measure a result's speed with two repeats, and collect no garbage among the imports.
 

@@ -188,6 +188,7 @@ def test_what_is_no_teams_needs_no_key(client):
             assert client.get(route.split(" ")[1]).status_code == 200
 
 
+@pytest.mark.slow
 def test_without_a_valid_key_every_route_answers_with_401(client, crew, owned, key, sessions, subtests):
     expired = key(expires_at=datetime.now(UTC) - timedelta(seconds=1))
     revoked = key()

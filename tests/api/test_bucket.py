@@ -132,6 +132,7 @@ class TestRedirected:
         assert (resumed.status_code, resumed.content) == (206, LARGE[5:10])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "says"),
     [(Fault(404, "NoSuchBucket"), "is not there"), (Fault(403, "AccessDenied"), "grant s3:GetObject")],

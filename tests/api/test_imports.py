@@ -3,9 +3,12 @@
 import subprocess
 import sys
 
+import pytest
+
 FORBIDDEN = ("torch", "transformers", "safetensors", "worker")
 
 
+@pytest.mark.slow
 def test_the_app_is_made_without_the_workers_libraries(settings):
     code = (
         "import sys; from api.main import create_app; from store.settings import Settings; "

@@ -21,6 +21,7 @@ def settings(settings: Settings) -> Settings:
     return settings.model_copy(update={"database": few} | line)
 
 
+@pytest.mark.slow
 def test_requests_do_not_wait_for_each_others_connections_and_threads(live: str, stage: Stage, crew: Crew) -> None:
     job_id = stage.queued()
     with (

@@ -32,6 +32,7 @@ QUICK = CASES[:2]
 CONFIG = PassConfig(majority_fraction=0.1, max_length=24)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "case", [case if case in QUICK else pytest.param(case, marks=pytest.mark.slow) for case in CASES], ids=str
 )

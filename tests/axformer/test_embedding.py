@@ -250,6 +250,7 @@ def test_a_plain_encoder_is_pooled_as_asked(tmp_path: Path) -> None:
         read_run({"checkpoint": "c", "unlabelled": "u", "pooling": "mean", "head": {"task": "regression"}}).settled()
 
 
+@pytest.mark.slow
 def test_forms_without_this_package_give_the_same_vectors(written: Path, tmp_path: Path) -> None:
     checkpoint = load_checkpoint(written)
     data = prepare(rows_of([{"text": text} for text in TEXTS[:12]]), checkpoint, CONFIG)

@@ -151,6 +151,7 @@ def test_unlabelled_rows_have_the_answers_of_the_trained_head(files: Path, tmp_p
     assert len(set(run._unlabelled.samples.encoded.labels)) == 2, "the head has learned something"
 
 
+@pytest.mark.slow
 def test_a_killed_training_goes_on_and_ends_with_the_same_bytes(files: Path, tmp_path: Path) -> None:
     killed = forked_interpreter(["-c", KILLED, str(files), str(tmp_path)])
     assert killed.returncode == -signal.SIGKILL
@@ -165,6 +166,7 @@ def test_a_killed_training_goes_on_and_ends_with_the_same_bytes(files: Path, tmp
     assert again == [], "a training that had ended is not repeated"
 
 
+@pytest.mark.slow
 def test_apply_makes_the_model_of_the_plan_again_from_the_untouched_one(files: Path, tmp_path: Path) -> None:
     knobs = {**RANKED, "until": 0.3}
     run = opened(files, knobs=knobs)
@@ -186,6 +188,7 @@ def test_apply_makes_the_model_of_the_plan_again_from_the_untouched_one(files: P
     assert "a base model with a new head for classification, trained on 24 rows (2 epochs)" in card
 
 
+@pytest.mark.slow
 def test_layers_leave_the_base_model_and_then_it_is_trained(files: Path, tmp_path: Path) -> None:
     """The paper drops first and fine-tunes with the new head (section 4)."""
     at_once, first = (
@@ -206,6 +209,7 @@ def test_layers_leave_the_base_model_and_then_it_is_trained(files: Path, tmp_pat
     assert last[1].loss == last[2].loss, "dropping from the trained model is the paper's FT-6"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schedule", ["at_once", "finetune_first"])
 def test_card_says_whether_apply_trains_the_models_of_the_path_as_the_run_did(
     files: Path, tmp_path: Path, schedule: str
@@ -232,6 +236,7 @@ def test_card_says_whether_apply_trains_the_models_of_the_path_as_the_run_did(
     assert ("trained as with schedule=finetune_first, and not with at_once" in card) != is_same
 
 
+@pytest.mark.slow
 def test_a_run_of_layers_with_a_new_head_is_resumed_as_if_undisturbed(files: Path, tmp_path: Path) -> None:
     knobs = {**LAYERS, "schedule": "gradual"}
     whole = list(opened(files, knobs=knobs).trials())

@@ -243,6 +243,7 @@ def test_a_pass_to_a_target_within_a_tolerance_is_published_as_it_ended(
     assert "as long as that loss stayed below 1.2 times what it was before" in card
 
 
+@pytest.mark.slow
 def test_a_trained_result_tells_what_it_was_before_and_loads_as_any_other(
     tmp_path: Path, checkpoint: Path, data: Path
 ) -> None:
@@ -290,6 +291,7 @@ def test_what_was_measured_already_is_what_would_be_measured_again(
     )
 
 
+@pytest.mark.slow
 def test_a_regression_goes_the_same_way(tmp_path: Path) -> None:
     checkpoint = save_tiny_checkpoint(tmp_path / "checkpoint", tiny_config(labels=1))
     data = write_rows(tmp_path / "data.jsonl", tiny_rows(30, pairs=True, labels=1))

@@ -109,6 +109,7 @@ def test_settling_does_not_change_what_a_run_asks_for() -> None:
     assert settled.knobs.model_dump(mode="json") == settled.config
 
 
+@pytest.mark.slow
 def test_python_has_the_goals_and_the_defaults_of_the_command(tmp_path: Path) -> None:
     rows = tiny_rows(60)
     asked = {"goal": "speedup=1.2", "test": rows, "forms": ["stock"], "output": tmp_path / "result", "table_rows": 16}

@@ -262,6 +262,7 @@ def test_runs_that_lack_labels_are_refused_at_once(fields: dict[str, str], field
     assert refused.value.field == field
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("goal", ["same-answers=90", "operations=1.3", "within-points=10"])
 def test_goals_work_without_any_label(goal: str) -> None:
     free = without_answers(tiny_rows(300))

@@ -50,6 +50,7 @@ def report(setting: Setting) -> dict[str, Any]:
     return measure_steps(measure, setting, STEPS, 2, reference)
 
 
+@pytest.mark.slow
 def test_every_step_decides_as_the_reference_does(report: dict[str, Any]) -> None:
     found = {one["step"]: one for one in report["agreements"]}
     assert {one["reference"] for one in found.values()} == {"reference.py"}

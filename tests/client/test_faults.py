@@ -27,6 +27,7 @@ FAULTS = [
 ]
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=15, deadline=None)
 @given(st.lists(st.sampled_from(FAULTS), max_size=QUICK.attempts - 1))
 @example([Fault(lost_after=True)] * (QUICK.attempts - 1))

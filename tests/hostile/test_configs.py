@@ -100,6 +100,7 @@ VALUES: dict[str, tuple[dict[str, object], str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_value_out_of_bounds_is_refused(
     whole: Path, tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests
 ) -> None:

@@ -78,6 +78,7 @@ CASES: dict[str, tuple[Change, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_hostile_tokenizers_are_refused(
     whole: Path, tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests
 ) -> None:
@@ -121,6 +122,7 @@ def test_an_argument_that_names_files_or_code_changes_nothing(
 CLASSES = ["EvilTokenizer", "BertJapaneseTokenizer", "../evil.Tokenizer", 7, {"a": 1}]
 
 
+@pytest.mark.slow
 def test_a_class_that_is_not_known_is_not_loaded(
     whole: Path, tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests
 ) -> None:

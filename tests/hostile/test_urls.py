@@ -76,6 +76,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.slow
 def test_an_address_that_is_not_public_is_never_connected_to(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
@@ -274,6 +275,7 @@ def test_a_packed_answer_is_counted_unpacked(tmp_path: Path, body: bytes, refusa
     assert sum(Path(path).stat().st_size for path in files_in(tmp_path)) <= 10_000
 
 
+@pytest.mark.slow
 def test_webhooks_go_to_no_such_address_either(monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests) -> None:
     monkeypatch.setattr(socket.socket, "connect", lambda *_: pytest.fail("a connection was begun"))
     for name, url in REFUSED.items():

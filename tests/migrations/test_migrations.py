@@ -160,6 +160,7 @@ def test_a_finished_search_of_orders_keeps_its_trace(before_one_job: psycopg.Con
     assert trials == [{"job_id": "done", "pass_number": 1, "seq": 0, "loss": 0.25}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("state", "worker", "then"),
     [
@@ -239,6 +240,7 @@ def test_reports_that_are_there_get_their_summary(bare: Settings, bare_database_
     assert {summary for (summary,) in summaries[2:]} == {None}
 
 
+@pytest.mark.slow
 def test_several_may_migrate_at_once(bare: Settings, bare_database_url: str) -> None:
     with ThreadPoolExecutor(1) as other:
         with psycopg.connect(bare_database_url) as first:

@@ -111,6 +111,7 @@ def test_sent_twice_it_makes_one_job(member, done, sessions, crew):
     assert len(jobs_of(sessions, crew)) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fields", "status"), [({}, 422), ({"seq": "x"}, 422), ({"seq": "2"}, 404), ({"seq": "1", "forms": "pdf"}, 422)]
 )

@@ -17,6 +17,7 @@ def simulated(postgres_url: str) -> Iterator[SimulatedDatabase]:
         yield database
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_or_doubled_in_a_few_runs(simulated: SimulatedDatabase) -> None:
     assert sum((simulate(simulated, seed) for seed in range(FEW)), Counter[str]())["kills"] > 0
 

@@ -70,6 +70,7 @@ def test_a_server_that_cannot_start_says_why(directory: Path) -> None:
         start_postgres(directory / "postgres", directory / "log", {"no_such_setting": "1"})
 
 
+@pytest.mark.slow
 def test_valkey_answers_to_its_password_alone_and_keeps_nothing(directory: Path) -> None:
     with running(start_valkey(directory / "with space", directory / "log")) as server:
         with redis.Redis.from_url(server.url) as client:
@@ -90,6 +91,7 @@ def test_valkey_answers_to_its_password_alone_and_keeps_nothing(directory: Path)
         assert client.get("key") is None
 
 
+@pytest.mark.slow
 def test_a_command_gets_servers_of_its_own_and_its_status_is_passed_on() -> None:
     code = "import os, sys; from store.settings import Settings; from store.session import make_engine; import sqlalchemy; "
     code += "e = make_engine(Settings.from_environment()); c = e.connect(); "

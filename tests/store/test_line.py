@@ -130,6 +130,7 @@ def test_a_job_is_overtaken_by_its_own_team_for_no_longer_than_its_priority_says
                 assert second.waited - first.waited <= head_start + 1  # and the moment that posting takes
 
 
+@pytest.mark.slow
 @LAW
 @given(
     teams=st.integers(2, 4),

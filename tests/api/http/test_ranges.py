@@ -41,6 +41,7 @@ def test_suffix_is_the_end_of_the_file(size, length):
     assert content[found.start : found.stop] == content[-length:]
 
 
+@pytest.mark.slow
 @given(header=st.one_of(st.text(max_size=20), st.from_regex(r"bytes=[0-9,\- ]{0,12}", fullmatch=True)), size=SIZES)
 def test_any_header_gives_a_valid_range_or_none_or_an_error(header, size):
     try:

@@ -37,6 +37,7 @@ def documented() -> list[list[str]]:
     return [words[1:] for words in commands_in(section.partition("```sh\n")[2].partition("```")[0])]
 
 
+@pytest.mark.slow
 def test_the_documented_commands_make_a_super_ticket(home: Path) -> None:
     prune, apply, *answers, certify = documented()
     assert invoke(*prune, "--accept-poor-model", "--forms", "compact").exit_code == 0

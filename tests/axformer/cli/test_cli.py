@@ -48,6 +48,7 @@ def invoke(*arguments: object) -> Any:
     return result
 
 
+@pytest.mark.slow
 def test_prune_writes_the_result_and_plain_lines_when_piped(tmp_path: Path, data: Path) -> None:
     checkpoint = save_tiny_checkpoint(tmp_path / "checkpoint", tiny_config(layers=1))
     held_out = write_rows(tmp_path / "test.jsonl", tiny_rows(10, seed=3))
@@ -138,6 +139,7 @@ def test_prune_stops_where_the_model_is_worse_than_guessing_and_goes_on_where_it
     assert json.loads((tmp_path / "out" / "report.json").read_text())["config"]["accept_poor_model"] is True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("times", "code", "first"), [(1.2, 0, "The target was reached"), (1.2, 3, "The target was not")]
 )

@@ -15,6 +15,7 @@ ENCODINGS = ["cp1252", "ascii", "cp437", "utf-8"]
 PROGRAM = "from axformer.cli.main import app; app(prog_name='axformer')"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("environment", "arguments", "code", "words"),
     [

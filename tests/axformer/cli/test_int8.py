@@ -28,6 +28,7 @@ def checkpoint(tmp_path: Path) -> Path:
     return save_tiny_checkpoint(tmp_path / "mine", tiny_config(layers=1))
 
 
+@pytest.mark.slow
 def test_a_checkpoint_alone_brings_both_graphs(
     checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

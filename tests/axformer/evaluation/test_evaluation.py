@@ -51,6 +51,7 @@ budgets = st.sampled_from([0, 20_000, 60_000, BUDGET])
 """Bytes: nothing fits, some does, all does."""
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(sorted(ARCHITECTURES)),
     st.sampled_from(["classification", "token_classification"]),

@@ -41,6 +41,7 @@ def threads(request: pytest.FixtureRequest) -> Iterator[int]:
     torch.set_num_threads(cores)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
 def test_a_look_changes_no_trial(name: str, threads: int) -> None:
     case, knobs = CASES[0], RUNS[name]

@@ -26,6 +26,7 @@ print(os.getcwd(), os.environ.get("ONLY_NOW"), sys.argv[1:], "axformer" in sys.m
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORMS)
 def test_a_form_computes_the_same_in_a_real_interpreter_and_in_a_forked_one(
     name: str, request: pytest.FixtureRequest, checkpoint: Path, data: Path, monkeypatch: pytest.MonkeyPatch
@@ -72,6 +73,7 @@ def test_a_program_ends_in_a_forked_interpreter_as_in_a_real_one(
     assert forked.stderr.splitlines()[-1:] == real.stderr.splitlines()[-1:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [COMPACT, ZEROED])
 def test_a_process_that_nobody_lets_run_ends(name: str) -> None:
     program = program_of(name, "AutoModelForSequenceClassification")

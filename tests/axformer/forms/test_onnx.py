@@ -155,6 +155,7 @@ def test_a_form_is_measured_like_a_model(home: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_whole_model_without_what_its_outputs_do_not_need(tmp_path: Path) -> None:
     case = Case("distilbert", "classification")
     model = shallow(stock_model(case), [0])
@@ -173,6 +174,7 @@ class Moody(nn.Module):
         return hidden if hidden.sum() > 0 else -hidden
 
 
+@pytest.mark.slow
 def test_a_model_that_cannot_be_exported_says_why(tmp_path: Path) -> None:
     model = compact(checkpoint_of(BERT).model, checkpoint_of(BERT).architecture, some_plan(2).dropping((1, 2, 3)))
     model.classifier = Moody()

@@ -101,6 +101,7 @@ def finished(plan: Plan, case: Case = BERT) -> Finished:
     return Finished(checkpoint, plan, compact(checkpoint.model, checkpoint.architecture, plan), data_of(case).samples)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "case",
     [BERT, Case("gpt2", "causal_lm"), Case("albert", "classification"), Case("xlnet", "classification")],

@@ -111,6 +111,7 @@ def test_fitted_weights_stand_at_the_columns_that_stay_and_zeros_elsewhere(case:
             assert torch.equal(theirs.bias, fit.bias)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [Case("bert", "classification"), Case("gpt2", "causal_lm")], ids=str)
 @pytest.mark.parametrize("is_fitted", [False, True])
 def test_it_loads_where_this_package_is_not(case: Case, is_fitted: bool, tmp_path: Path) -> None:

@@ -99,6 +99,7 @@ def test_the_part_that_confirms_shares_no_input_with_the_one_that_decides(
     assert len(deciding.rows) + len(confirming.rows) == copies * len(texts)
 
 
+@pytest.mark.slow
 @given(st.integers(20, 60), st.integers(2, 50), st.integers(0, 4))
 @settings(deadline=None, max_examples=15)
 def test_copies_change_neither_tests_nor_intervals(rows: int, copies: int, seed: int) -> None:

@@ -69,6 +69,7 @@ def test_every_method_is_here_and_its_description_names_its_code() -> None:
         assert meter_of(CHECKPOINT.dimensions, config).longest > 1
 
 
+@pytest.mark.slow
 @given(configs, st.floats(0, 1))
 @settings(deadline=None, max_examples=12)
 def test_resumed_equals_undisturbed(config: RunConfig, share: float) -> None:

@@ -251,6 +251,7 @@ def test_with_rows_to_calibrate_the_models_do_not_depend_on_few_deciding_rows(tm
     assert levels[0] == levels[1] is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drawn", [None, 12])
 def test_another_budget_is_fitted_on_what_the_run_was_calibrated_on(
     drawn: int | None, tmp_path: Path, checkpoint: Path, data: Path

@@ -103,6 +103,7 @@ def test_the_robust_preset_is_the_papers_rule_with_folds() -> None:
     assert make_config("robust") == make_config("paper", {"safeguard": 5})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CONFIGS)
 def test_the_pass_is_one_over_the_rows_that_decide(name: str) -> None:
     config = CONFIGS[name]

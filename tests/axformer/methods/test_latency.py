@@ -58,6 +58,7 @@ def test_budgets_are_shares_of_the_milliseconds_that_the_base_trial_holds() -> N
         assert cost(Plan(layers=trial.plan)) <= share * cost(Plan.full(DIMENSIONS)) * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("times", [1.1, 1.4])
 def test_a_speed_that_is_asked_for_is_worked_out_from_milliseconds_and_ends_the_run(times: float) -> None:
     case = Case("bert", "classification")

@@ -36,6 +36,7 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("asked", "is_useless"),
     [

@@ -196,6 +196,7 @@ def test_copies_are_models_of_their_own() -> None:
     assert at_one_position(twin, inputs).abs().max() > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["bert", pytest.param("gpt2", marks=pytest.mark.slow)])
 def test_a_compact_model_compiles_into_one_graph_also_before_its_first_call(family: str) -> None:
     """With the backend that changes nothing: what is tested is that nothing breaks the graph.

@@ -45,6 +45,7 @@ def masked_logits(plan: Plan, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
         return MODEL(**inputs).logits
 
 
+@pytest.mark.slow
 @given(plans(DIMENSIONS), st.integers(0, 1000))
 @settings(deadline=None)
 def test_masked_equals_removed(plan: Plan, seed: int) -> None:

@@ -56,6 +56,7 @@ for path in sys.argv[1:]:
 """
 
 
+@pytest.mark.slow
 def test_another_process_takes_it_without_importing_anything_first(tmp_path: Path) -> None:
     """As processes of a pool do, and Ray, Spark and joblib."""
     for family in ("bert", "llama", "xlnet"):

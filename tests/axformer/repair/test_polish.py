@@ -53,6 +53,7 @@ def refits_of(run: PruningRun) -> Refit:
     return Refits(checkpoint.model, checkpoint.architecture, run.deciding.samples).of(run.plan)
 
 
+@pytest.mark.slow
 def test_a_compressed_model_is_trained_by_its_teacher_without_labels(place: Path, tmp_path: Path) -> None:
     run = opened(place, LESSONS)
     for _ in run.trials():
@@ -137,6 +138,7 @@ def test_a_polish_knows_every_task_and_family(case: Case) -> None:
     assert losses[0][1] != losses[1][1]
 
 
+@pytest.mark.slow
 def test_a_polish_comes_closer_to_the_untouched_model(place: Path) -> None:
     """On the rows that it is trained on, which is what the loss of a training with a teacher alone measures."""
     checkpoint = load_checkpoint(place / "checkpoint")

@@ -155,6 +155,7 @@ def test_also_in_bfloat16(tmp_path: Path) -> None:
     check_same(trained(BERT, mixed, tmp_path), undisturbed(BERT, mixed))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [1, 3, 4, 9])
 def test_it_may_be_interrupted_at_any_step_and_again(step: int, tmp_path: Path) -> None:
     interrupted(BERT, PLAIN, tmp_path, step)
@@ -177,6 +178,7 @@ def test_a_killed_process_loses_nothing_that_was_saved(tmp_path: Path) -> None:
     check_same(resumed, undisturbed(BERT, PLAIN))
 
 
+@pytest.mark.slow
 def test_the_best_epoch_is_kept_wherever_the_training_is_interrupted(tmp_path: Path) -> None:
     whole = undisturbed(BERT, PATIENT)
     course = whole[1]

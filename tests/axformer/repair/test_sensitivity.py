@@ -50,6 +50,7 @@ def changed(batch: Batch, block: int, token: int, error: Tensor) -> Tensor:
     return (before.values - after.values).square().mean(dim=-1) / 2
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("doubled")
 def test_a_small_error_of_a_block_costs_what_the_information_says() -> None:
     checkpoint, samples = checkpoint_of(EXACT), data_of(EXACT).samples

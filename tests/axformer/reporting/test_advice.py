@@ -46,6 +46,7 @@ def reached(tmp_path_factory: pytest.TempPathFactory, data: dict[str, str]) -> R
     return Report.model_validate(run.publish(tmp_path_factory.mktemp("out") / "result", ("onnx", "onnx_int8")))
 
 
+@pytest.mark.slow
 def test_every_form_is_judged_by_held_out_rows_and_the_untouched_model_is_there_in_each_runtime(
     reached: Report,
 ) -> None:
@@ -136,6 +137,7 @@ def test_what_cannot_be_required_is_refused_before_the_run(wrong: str) -> None:
         Required.parse(f"certified,{wrong}")
 
 
+@pytest.mark.slow
 def test_a_nightly_run_ends_with_an_exit_code_of_its_own(
     checkpoint: Path, data: dict[str, str], tmp_path: Path
 ) -> None:

@@ -81,6 +81,7 @@ def test_labels_that_count_the_classes_in_another_order_are_noticed_and_both_ord
     return None
 
 
+@pytest.mark.slow
 def test_held_out_labels_that_count_in_another_order_are_told_of_beside_their_figures(tmp_path: Path) -> None:
     model = answering_model(3)
     model.save_pretrained(tmp_path / "checkpoint")
@@ -108,6 +109,7 @@ def test_held_out_labels_that_count_in_another_order_are_told_of_beside_their_fi
             assert (told in text) == is_told
 
 
+@pytest.mark.slow
 def test_training_labels_that_count_in_another_order_stop_the_run_and_the_training_of_a_stored_plan(
     tmp_path: Path,
 ) -> None:

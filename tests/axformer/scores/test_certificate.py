@@ -54,6 +54,7 @@ def certified(
 MARGINS = st.sampled_from([0.005, 0.01, 0.02, 0.05, 0.1, 0.3])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "margin"), [(12, 0.3), (25, 0.1), (40, 0.1), (60, 0.05), (80, 0.05), (150, 0.02)])
 def test_a_fall_of_just_the_margin_is_certified_in_one_data_set_of_twenty(rows: int, margin: float) -> None:
     region = exact_region(rows, margin, rows)
@@ -199,6 +200,7 @@ def test_the_bootstrap_certifies_nothing_on_few_rows(rows: int) -> None:
     assert "that takes 30" in str(too_few_rows("regression", rows, 5.0))
 
 
+@pytest.mark.slow
 def test_a_model_without_numbers_is_not_certified() -> None:
     """As after a training that diverged."""
     before, after = _correlated(100, 0.5, 1), _correlated(100, 0.5, 1)

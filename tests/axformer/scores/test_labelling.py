@@ -152,6 +152,7 @@ def test_without_labels_it_is_a_bound_on_changed_answers(rows: int, margin: floa
         assert certified == (changed <= most)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "gain"), [(60, 0.0), (60, 0.05), (150, 0.02)])
 def test_at_the_margin_one_data_set_of_twenty_is_certified_whatever_is_labelled_when(rows: int, gain: float) -> None:
     margin, rng, false = 0.05, np.random.default_rng(1), 0

@@ -140,6 +140,7 @@ def test_a_store_that_always_fails_is_given_up_and_leaves_nothing(
     assert left() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [1, 2, 4])
 def test_a_part_that_cannot_be_sent_leaves_nothing(
     object_store: ObjectStore, storage: ObjectStorage, left: Callable[[], list[str]], large: bytes, number: int

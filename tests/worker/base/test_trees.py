@@ -32,6 +32,7 @@ def test_any_tree_goes(tmp_path_factory: pytest.TempPathFactory, tree: dict[str,
     assert list(at.parent.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_directory_that_is_deeper_than_paths_and_recursion_go(tmp_path: Path) -> None:
     top, home = tmp_path / "top", Path.cwd()
     top.mkdir()

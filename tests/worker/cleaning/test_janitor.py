@@ -432,6 +432,7 @@ STATES = st.lists(
 )
 
 
+@pytest.mark.slow
 @law(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(wanted=STATES, days=st.floats(1, 20))
 def test_whatever_there_is_and_however_many_clean_live_jobs_lose_nothing(

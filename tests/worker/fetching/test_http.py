@@ -46,6 +46,7 @@ def test_shards_are_found_through_the_index(
     assert contents(tmp_path / "model") == files
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "index", [b"[]", b"{", b'{"weight_map": {"a": "../../x.safetensors"}}', b'{"weight_map": {"a": 1}}']
 )

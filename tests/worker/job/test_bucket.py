@@ -44,6 +44,7 @@ def stored(context: WorkerContext, job_id: str) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.slow
 def test_a_job_goes_on_when_the_store_does(
     context: WorkerContext, post: Post, watch: Watch, claim: Claim, object_store: ObjectStore
 ) -> None:
@@ -136,6 +137,7 @@ def test_a_store_that_is_away_while_an_upload_is_fetched_loses_no_job(
     assert watch.job(job_id).state is JobState.SUCCEEDED
 
 
+@pytest.mark.slow
 def test_the_janitor_removes_what_no_row_names(
     context: WorkerContext, post: Post, claim: Claim, watch: Watch, object_store: ObjectStore
 ) -> None:

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from axformer.plan.plan import Plan, parse_plan_file
 from store.repositories.steering import request_pause, resume_job
 from store.session import Sessions, session_scope
@@ -17,6 +19,7 @@ from worker.job.runner import run_job
 KNOBS = {"method": "compress", "budgets": [0.8, 0.5], "confirm": 0.3, "within_points": None}
 
 
+@pytest.mark.slow
 def test_a_job_compresses_and_hands_out_any_budget(
     context: WorkerContext, post: Post, watch: Watch, claim: Claim, opened: Open
 ) -> None:
@@ -56,6 +59,7 @@ def test_a_job_that_chooses_by_latency_keeps_what_it_measured(
     assert base.model_dump_json() == lines[0]
 
 
+@pytest.mark.slow
 def test_a_job_is_calibrated_on_rows_without_labels_and_so_is_what_is_exported_of_it(
     context: WorkerContext, post: Post, watch: Watch, claim: Claim, opened: Open
 ) -> None:
@@ -84,6 +88,7 @@ def test_rows_that_cannot_calibrate_are_named_as_their_owner_does(
     assert error["message"].startswith(f"data file '{uri}' has no column 'text', it has body; name the columns")
 
 
+@pytest.mark.slow
 def test_a_job_that_was_paused_ends_as_if_undisturbed(
     context: WorkerContext, post: Post, watch: Watch, claim: Claim, sessions: Sessions
 ) -> None:

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from axformer.plan.plan import parse_plan_file
 from store.repositories.steering import request_pause, resume_job
 from store.session import Sessions, session_scope
@@ -17,6 +19,7 @@ LESSONS = {"epochs": 1, "batch_size": 10, "learning_rate": 1e-3}
 WEIGHTS = "stock/model.safetensors"
 
 
+@pytest.mark.slow
 def test_a_job_drops_layers_and_hands_out_any_number_of_them(
     context: WorkerContext, post: Post, watch: Watch, claim: Claim, opened: Open
 ) -> None:
@@ -40,6 +43,7 @@ def test_a_job_drops_layers_and_hands_out_any_number_of_them(
     assert artifacts_of(context, again)[WEIGHTS].sha256 == artifacts[WEIGHTS].sha256
 
 
+@pytest.mark.slow
 def test_a_job_that_was_paused_between_trainings_ends_as_if_undisturbed(
     context: WorkerContext, post: Post, watch: Watch, claim: Claim, sessions: Sessions, opened: Open
 ) -> None:

@@ -59,6 +59,7 @@ def asked(tmp_path: Path) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 def test_a_job_trains_the_head_and_hands_out_the_trained_model(
     context: WorkerContext, post: Post, watch: Watch, claim: Claim, asked: dict[str, Any]
 ) -> None:

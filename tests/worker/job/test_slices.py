@@ -68,6 +68,7 @@ def test_a_job_that_nobody_waits_behind_runs_on(context: WorkerContext, post: Po
     assert watch.events(job_id).count("job.queued") == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_warm", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["warm", "replayed"])
 def test_two_jobs_take_turns_and_end_as_if_undisturbed(
     context: WorkerContext,

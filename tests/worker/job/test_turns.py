@@ -75,6 +75,7 @@ def trains(request: pytest.FixtureRequest, opened: Open) -> Fields:
     return {"train": {"uri": opened.uri("train.jsonl")}, "finetune": LESSONS, "knobs": knobs}
 
 
+@pytest.mark.slow
 @WAYS
 def test_jobs_that_train_take_turns_and_end_as_if_undisturbed(
     context: WorkerContext, post: Post, watch: Watch, alone: Alone, in_turns: InTurns, trains: Fields, is_warm: bool

@@ -125,6 +125,7 @@ def test_a_majority_is_one_of_those_that_can_change(
         assert first.helped == helped + (975 if preset == "published" else 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("knobs", [{}, {"safeguard": 2, "majority_fraction": 0.3}, {"majority_fraction": 0.1}])
 @pytest.mark.parametrize("top_k", [5, 9])
 def test_resumed_and_early_and_plain_passes_decide_alike(top_k: int, knobs: dict[str, object]) -> None:

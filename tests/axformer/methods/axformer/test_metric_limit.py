@@ -59,6 +59,7 @@ def metrics_along(run: PruningRun, trials: Sequence[Trial]) -> dict[int, float]:
     return metrics
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", [task for task in TASKS if task != "regression"])
 def test_a_trade_keeps_the_metric_within_the_points(task: str) -> None:
     """Not for regression: what is left of a tiny model answers nearly always the same, and its correlation is rounding."""
@@ -80,6 +81,7 @@ def test_the_points_bind_where_the_loss_does_not() -> None:
     assert refused
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", TASKS)
 def test_a_limit_that_nothing_reaches_changes_nothing(task: str) -> None:
     limited = run_of(task, within_points=100).config.model_copy(update={"within_points": 1e6})

@@ -172,6 +172,7 @@ def test_more_folds_than_samples_are_refused() -> None:
         next(search(plain, run.dimensions, config, parameters_left=lambda _: 0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("knobs", CONDITIONS, ids=lambda knobs: "-".join(knobs["conditions"]))
 def test_a_pass_with_conditions_resumes_as_if_undisturbed(knobs: dict[str, object]) -> None:
     config = config_of(LOOSE | knobs)

@@ -77,6 +77,7 @@ def timeless(trials: Sequence[Trial]) -> list[Trial]:
     return [trial.model_copy(update={"seconds": 0.0}) for trial in trials]
 
 
+@pytest.mark.slow
 @given(configs, st.floats(0, 1))
 @settings(deadline=None, max_examples=25)
 def test_resumed_equals_undisturbed(config: PassConfig, share: float) -> None:

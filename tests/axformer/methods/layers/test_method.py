@@ -157,6 +157,7 @@ def test_a_run_without_training_data_says_what_to_expect() -> None:
     assert any("give --train" in note for note in run_of(make_config("paper", PLAIN)).notes)
 
 
+@pytest.mark.slow
 def test_every_model_of_the_path_is_trained_and_the_result_is_an_ordinary_checkpoint(
     files: Path, tmp_path: Path
 ) -> None:
@@ -199,6 +200,7 @@ def test_only_what_is_dropped_at_once_is_said_to_be_applied_again(schedule: Sche
     assert LayersConfig.applied_otherwise({"method": "layers", "schedule": "at_once"}, has_new_head=False) is None
 
 
+@pytest.mark.slow
 def test_apply_trains_any_model_of_the_path_as_the_run_did(files: Path, tmp_path: Path) -> None:
     run = opened(files, confirm=0.4)
     trials = list(run.trials())
@@ -236,6 +238,7 @@ def test_rows_without_labels_train_by_the_teacher_alone_and_are_told_so(files: P
     assert list(run.trials())[-1].verdict is Verdict.ACCEPT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schedule", Schedule)
 def test_a_resumed_run_gives_the_same_weights(files: Path, tmp_path: Path, schedule: Schedule) -> None:
     whole = list(islice(opened(files, schedule=schedule).trials(), 3))
@@ -248,11 +251,13 @@ def test_a_resumed_run_gives_the_same_weights(files: Path, tmp_path: Path, sched
     assert same(weights_of(again), weights_of(resumed))
 
 
+@pytest.mark.slow
 def test_schedules_lead_to_different_models(files: Path) -> None:
     losses = {schedule: list(opened(files, schedule=schedule).trials(upto=1))[1].loss for schedule in Schedule}
     assert len(set(losses.values())) == len(Schedule)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schedule", Schedule)
 def test_layers_that_the_user_freezes_are_never_trained(files: Path, schedule: Schedule) -> None:
     run = open_run(
