@@ -21,7 +21,6 @@ from axformer.data.encoding import (
     one_row_a_sample,
     require_fast,
     tokenize,
-    without_labels,
 )
 from axformer.data.labels import ClassNames, LabelColumn
 from axformer.data.rows import Label, Rows
@@ -117,9 +116,11 @@ class TokenClassification:
         return replace(encoded, labels_as=read.reading, alike=alike, notes=notes, kept=kept)
 
     def inputs(self, rows: Rows, tokenizer: Any, config: Any, limits: TokenLimits) -> Encoded:  # noqa: ARG002
-        """The words of all rows, also of those without a tag."""
+        """The words of all rows, also of those without a tag; the labels say only where a word begins."""
         encoding, cut = _tokenized(rows, tokenizer, limits)
-        return without_labels(dict(encoding), cut=cut)
+        words = rows.text_lists("tokens", is_joined=True)
+        begins = [_first_tokens(encoding.word_ids(row), [0] * len(words[row])) for row in range(len(rows))]
+        return one_row_a_sample(dict(encoding), begins, cut, per_token=True)
 
     def losses(self, output: Any, batch: Batch) -> Tensor:
         losses = functional.cross_entropy(output.logits.transpose(1, 2), batch.labels, reduction="none")

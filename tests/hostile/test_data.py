@@ -131,7 +131,7 @@ def test_hostile_data_is_refused(tmp_path_factory: pytest.TempPathFactory, subte
 
 def test_a_parquet_file_that_repeats_one_large_cell_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is small: the cell is written once, and every row names it."""
-    monkeypatch.setattr("axformer.data.reading.BYTES", 8 << 20)
+    monkeypatch.setattr("axformer.data.reading._MOST_BYTES", 8 << 20)
     rows = 8000
     cells = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), pa.array(["x" * 10_000]))
     pa.parquet.write_table(pa.table({"text": cells, "label": [0] * rows}), tmp_path / "a.parquet", store_schema=False)
@@ -171,7 +171,7 @@ def test_any_file_is_read_or_refused(tmp_path: Path, ending: str, content: objec
 def test_an_arrow_file_that_repeats_one_large_cell_is_refused(
     form: pa.DataType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("axformer.data.reading.BYTES", 8 << 20)
+    monkeypatch.setattr("axformer.data.reading._MOST_BYTES", 8 << 20)
     rows = 8000
     if pa.types.is_dictionary(form):
         cells = pa.DictionaryArray.from_arrays(

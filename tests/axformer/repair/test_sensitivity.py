@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from axformer.data.batches import Batch
-from axformer.intake.dataset import prepare
+from axformer.intake.dataset import prepare, prepare_inputs
 from axformer.model.signals import Signals
 from axformer.repair.refit import matrix_of
 from axformer.repair.sensitivity import evened, sensitivities, to_outputs
@@ -89,3 +89,14 @@ def test_the_information_is_of_the_data_and_not_of_its_batches(case: Case) -> No
 def test_derivatives_by_inputs_become_derivatives_by_outputs() -> None:
     matrix, slope = torch.randn(5, 12), torch.randn(7, 5)
     torch.testing.assert_close((slope @ matrix) @ to_outputs(matrix).T, slope, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("case", [case for case in all_cases() if case.family in ("bert", "gpt2")], ids=str)
+def test_rows_that_calibrate_have_the_information_of_those_with_labels(case: Case) -> None:
+    checkpoint, data = checkpoint_of(case), data_of(case)
+    bare = prepare_inputs(None, data.rows, checkpoint, CONFIG)
+    found, expected = sensitivities(checkpoint, bare.samples), sensitivities(checkpoint, data.samples)
+    for one, other in zip(found, expected, strict=True):
+        assert one.abs().sum() > 0.0
+        if case.task != "masked_lm":  # whose rows with labels hide what they ask for
+            torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4 * float(other.abs().max()))
