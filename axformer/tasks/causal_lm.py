@@ -29,12 +29,6 @@ class CausalLanguageModelling(LanguageModelling):
         labels = [[UNLABELLED, *ids[1:]] for ids in features["input_ids"]]
         return one_row_a_sample(features, labels, cut, per_token=True)
 
-    def inputs(self, rows: Rows, tokenizer: Any, config: Any, limits: TokenLimits) -> Encoded:  # noqa: ARG002
-        """The texts, also those of one token; each token is its own label."""
-        features, cut = tokenize_texts(rows, tokenizer, limits)
-        labels = [[UNLABELLED, *ids[1:]] for ids in features["input_ids"]]
-        return one_row_a_sample(features, labels, cut, per_token=True)
-
     def aligned(self, output: Any, batch: Batch) -> tuple[Tensor, Tensor]:
         """Each prediction with the next token."""
         return output.logits[:, :-1], batch.labels[:, 1:]

@@ -47,16 +47,6 @@ class MaskedLanguageModelling(LanguageModelling):
                 ids[position] = mask
         return one_row_a_sample(features, labels, cut, per_token=True)
 
-    def inputs(self, rows: Rows, tokenizer: Any, config: Any, limits: TokenLimits) -> Encoded:  # noqa: ARG002
-        """The whole texts; the labels say where predictions are compared."""
-        features, cut = tokenize_texts(rows, tokenizer, limits, return_special_tokens_mask=True)
-        texts = zip(features["input_ids"], features.pop("special_tokens_mask"), strict=True)
-        labels = []
-        for ids, fixed in texts:
-            places = hidden_places(ids, fixed)
-            labels.append([token if position in places else UNLABELLED for position, token in enumerate(ids)])
-        return one_row_a_sample(features, labels, cut, per_token=True)
-
     def predicted(self, output: Any, batch: Batch) -> Predicted:
         return where(output.logits, batch.labels != UNLABELLED)
 
