@@ -15,7 +15,7 @@ from axformer.intake.parts import FEW_INPUTS
 from axformer.repair.refit import can_refit
 from axformer.repair.training import Training
 from axformer.scores.planning import USUAL_POINTS, free_of_labels_told
-from axformer.scores.task_tests import too_few_rows
+from axformer.scores.task_tests import is_share_right, too_few_rows
 from axformer.wire.data_summary import ENOUGH_TOKENS
 from axformer.wire.metrics import EMBEDDING
 
@@ -152,7 +152,7 @@ def _on_points(checkpoint: Checkpoint, confirming: DataSet | None, config: RunCo
 def _on_labels(checkpoint: Checkpoint, rows: int, unlabelled: int, config: RunConfig) -> str:
     """What so many rows certify without a label."""
     points = USUAL_POINTS if config.within_points is None else float(config.within_points)
-    told, can_certify = free_of_labels_told(rows, points)
+    told, can_certify = free_of_labels_told(rows, points, is_share=is_share_right(checkpoint.task.name))
     labels = f"{told} (axformer label)"
     if checkpoint.task.name == EMBEDDING:
         labels = told.partition(", beyond")[0]

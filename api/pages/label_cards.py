@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from starlette.datastructures import FormData
 
 from api.errors import InvalidInputError
+from axformer.scores.labelling import asked_words
 from axformer.wire.answer_sheet import AnswerSheet, ChangedRow
 
 KEYS = "123456789abcdefghijklmnopqrtvwxyz"
@@ -28,7 +29,7 @@ class Card:
     choices: Sequence[tuple[str, str]]
     """Each with its key, which may be empty."""
     asked: Sequence[int] = ()
-    """The words that are asked for: those whose tags some model has changed."""
+    """The words that are asked for."""
 
     @property
     def is_long(self) -> bool:
@@ -46,9 +47,7 @@ def card_of(sheet: AnswerSheet, row: ChangedRow) -> Card:
         return Card(row.id, "one", parts, choices)
     if sheet.task == "multi_label_classification":
         return Card(row.id, "several", parts, choices)
-    answers: list[Any] = [model.answers[row.place] for model in sheet.models if row.place in model.answers]
-    asked = [place for place, was in enumerate(row.before) if any(one[place] != was for one in answers)]
-    return Card(row.id, "words", parts, choices, asked)
+    return Card(row.id, "words", parts, choices, asked_words(sheet, row))
 
 
 def label_in(sheet: AnswerSheet, row: ChangedRow, sent: FormData) -> int | list[int]:

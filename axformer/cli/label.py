@@ -23,7 +23,7 @@ from axformer.errors import DataError
 from axformer.labels import LABELS, given_labels, read_sheet, record_of, records_of, write_labels
 from axformer.reporting.deployable import TITLES
 from axformer.scores.certificate import certify_sheet
-from axformer.scores.labelling import Labels, forms_of, label_of, most_labels, needed, standing_of
+from axformer.scores.labelling import Labels, asked_words, forms_of, label_of, most_labels, needed, standing_of
 from axformer.wire.answer_sheet import SHEET, Answer, AnswerSheet, ChangedRow
 from axformer.wire.verdicts import Certificate
 
@@ -109,7 +109,7 @@ class _Labelling:
         words = next(iter(row.inputs.values()))
         words = words.split() if isinstance(words, str) else words
         others: list[Any] = self._answers(row)
-        for place in sorted({place for other in others for place in range(len(tags)) if other[place] != tags[place]}):
+        for place in asked_words(self._sheet, row):
             self._show({"": " ".join(f"[{word}]" if at == place else word for at, word in enumerate(words))})
             answer = self._choice(row, [tags[place], *(other[place] for other in others)], None)
             if isinstance(answer, str):

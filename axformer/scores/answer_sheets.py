@@ -17,6 +17,7 @@ from axformer.tasks.base import Task
 from axformer.tasks.binary import BinaryClassification
 from axformer.tasks.classification import Classification
 from axformer.tasks.multi_label import MultiLabelClassification
+from axformer.tasks.tag_schemes import chunks_of, is_chunk_scheme
 from axformer.tasks.token_classification import TokenClassification
 from axformer.wire.answer_sheet import Answer, AnswerSheet, ChangedRow, PathAnswers
 
@@ -67,7 +68,8 @@ def sheet_of(
     """
     task = untouched[0].task
     test = paired_test(untouched[-1].votes, task, points)
-    assert test.name != "bca_bootstrap", "a metric that is no mean over rows is tested with labels alone"
+    of_chunks = isinstance(task, TokenClassification) and is_chunk_scheme(task.names)
+    assert of_chunks or test.name != "bca_bootstrap", f"changed answers of {task.name} bound its metric"
     before = _voted(untouched)
     changed: dict[int, Answer] = {}
     answered = []
@@ -81,11 +83,12 @@ def sheet_of(
     return AnswerSheet(
         task=task.name,
         metric=test.metric,
-        test=test.name,
+        test="worst_case" if test.name == "bca_bootstrap" else test.name,
         classes=_classes(task, config),
         points=points,
         rows=len(before),
         unlabelled=int(rows.unlabelled.samples.voters.sum()),
+        chunks=_chunks(rows, before, task.names) if of_chunks else [],
         changed=[
             ChangedRow(
                 id=known[place].id, place=place, inputs=known[place].inputs, before=was, label=known[place].label
@@ -94,6 +97,18 @@ def sheet_of(
         ],
         models=answered,
     )
+
+
+def _chunks(rows: ConfirmingRows, before: Sequence[Answer], names: Sequence[str]) -> list[int]:
+    """How many chunks each row that counts has: those of the untouched model, and of a label that is known."""
+
+    def count(tags: Answer) -> int:
+        return len(chunks_of([names[tag] for tag in np.atleast_1d(tags)]))
+
+    return [
+        count(found) + (0 if row.label is None else count(row.label))
+        for row, found in zip(_known(rows), before, strict=True)
+    ]
 
 
 @dataclass(frozen=True)

@@ -119,7 +119,7 @@ def certificate_of(sheet: AnswerSheet, standing: PathStanding, labels: Labels) -
         unlabelled=sheet.unlabelled - given,
         metric=sheet.metric,
         test=sheet.test,
-        asymptotic=False,
+        asymptotic=sheet.test == "worst_case",
         order="path",
         tested=standing.tested,
         passed=standing.passed,

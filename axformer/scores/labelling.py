@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from axformer.errors import DataError
-from axformer.scores.paired_tests import ALPHA, betting_p_value, exact_p_value
+from axformer.scores.paired_tests import ALPHA, betting_p_value, exact_p_value, worst_case_p_value
 from axformer.scores.planning import POINT
+from axformer.tasks.tag_schemes import chunks_of
 from axformer.wire.answer_sheet import Answer, AnswerSheet, ChangedRow, PathAnswers
 
 SEED = 0
@@ -95,6 +96,8 @@ def p_value_of(
     sheet: AnswerSheet, model: PathAnswers, labels: Labels, margin: float, *, is_worst: bool = True
 ) -> float:
     """The p-value of a model where the labels that are not known are as bad for it as they can be, or as good."""
+    if sheet.test == "worst_case":
+        return _p_value_of_chunks(sheet, model, labels, margin, is_worst=is_worst)
     if sheet.test == "betting":
         most = _differences(sheet, model, {}, is_worst=True, takes_given=False)
         return betting_p_value(_differences(sheet, model, labels, is_worst=is_worst), margin, most)
@@ -130,6 +133,58 @@ def _differences(
         expected = (before if is_worst else after) if known is None else np.atleast_1d(known)
         found[row.place] = np.mean(before == expected) - np.mean(after == expected)
     return found
+
+
+def _p_value_of_chunks(
+    sheet: AnswerSheet, model: PathAnswers, labels: Labels, margin: float, *, is_worst: bool
+) -> float:
+    """The p-value of a fall of the F1 of chunks by at least the margin.
+
+    Let T, P and G be the expected numbers of correct, predicted and true chunks of a row, so that F1 is 2 T / (P + G). The new
+    model's is above F - m, where F is the old one's, if ``2 (T_old - T_new) + F (P_new - P_old) - m (P_new + G) < 0``, which is
+    a mean over rows. It is linear in F, which is unknown without labels, so both ends, 0 and 1, must pass. Of a row without a
+    label only chunks that one model alone finds can be lost, and it may have no other true ones.
+    """
+    found, outermost = np.zeros((2, sheet.rows)), np.zeros((2, sheet.rows))
+    found -= margin * np.array(sheet.chunks)
+    outermost += np.abs(found)
+    for row in sheet.changed:
+        if row.place not in model.answers:
+            continue
+        before, after = _chunks(sheet, row.before), _chunks(sheet, model.answers[row.place])
+        lost, gained = before - after, after - before
+        known = labels.get(row.id, row.label)
+        more = np.array([0, len(after) - len(before)])
+
+        def fall(right: int, wrong: int, true: int, grown: np.ndarray = more, claimed: int = len(after)) -> np.ndarray:
+            return 2 * (right - wrong) + grown - margin * (claimed + true)
+
+        worst, best = fall(len(lost), 0, len(lost)), fall(0, len(gained), len(np.atleast_1d(row.before)))
+        found[:, row.place] = worst if is_worst else best
+        outermost[:, row.place] = np.maximum(np.abs(worst), np.abs(best))
+        if known is not None:
+            true = _chunks(sheet, known) - (before & after)
+            found[:, row.place] = fall(len(true & lost), len(true & gained), len(true))
+    return max(worst_case_p_value(*pair, margin) for pair in zip(found, outermost, strict=True))
+
+
+def _chunks(sheet: AnswerSheet, tags: Answer) -> set[tuple[str, int, int]]:
+    return chunks_of([sheet.classes[tag] for tag in np.atleast_1d(tags)])
+
+
+def asked_words(sheet: AnswerSheet, row: ChangedRow) -> list[int]:
+    """The words of a tagged row that are asked for, by their places: those whose tags some model has changed, and the others of
+    chunks that it has changed. The rest counts as the models have it."""
+    asked: set[int] = set()
+    for model in sheet.models:
+        if row.place not in model.answers:
+            continue
+        before, after = np.atleast_1d(row.before), np.atleast_1d(model.answers[row.place])
+        asked.update(np.flatnonzero(before != after).tolist())
+        if sheet.test == "worst_case":
+            for _, first, last in _chunks(sheet, row.before) ^ _chunks(sheet, model.answers[row.place]):
+                asked.update(range(first, last + 1))
+    return sorted(asked)
 
 
 def unlabelled_of(sheet: AnswerSheet, model: PathAnswers, labels: Labels) -> Iterable[ChangedRow]:

@@ -173,6 +173,26 @@ def betting_p_values(differences: np.ndarray, margin: float, most: np.ndarray | 
     return np.asarray(np.minimum(1.0, np.exp(-log_wealth)))
 
 
+def worst_case_p_value(falls: np.ndarray, spreads: np.ndarray, margin: float) -> float:
+    """P-value of the mean of what each row adds to the fall of a metric that is a ratio of sums, such as F1.
+
+    It is *asymptotic*: a z-test. The standard deviation is that of the largest size that each row's fall can have, so the
+    p-value falls with every label. It is never below that of the exact test where no answer changes, which a normal
+    distribution knows nothing of.
+
+    Args:
+        falls: less than 0 in the mean if the metric fell by less than the margin, shape (rows,).
+        spreads: the largest absolute value that each can have, known without labels, shape (rows,).
+        margin: between 0 and 1.
+    """
+    rows = len(falls)
+    if rows < FEWEST_ROWS:
+        return 1.0
+    deviation = math.sqrt(float((spreads**2).sum()))
+    by_normal = 1.0 if deviation == 0 else _NORMAL.cdf(float(falls.sum()) / deviation)
+    return max(by_normal, (1 - min(margin, 1.0)) ** rows)
+
+
 def bootstrap_test(
     untouched: np.ndarray, measure: Callable[[np.ndarray], float], margin: float
 ) -> Callable[[np.ndarray], float]:

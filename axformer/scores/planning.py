@@ -105,12 +105,13 @@ def rows_needed(points: float, harm: float, gain: float) -> int | None:
     return high
 
 
-def free_of_labels_told(rows: int, points: float) -> tuple[str, bool]:
+def free_of_labels_told(rows: int, points: float, *, is_share: bool = True) -> tuple[str, bool]:
     """What rows of which few have labels, or none, certify without any further one, and whether they can certify at all.
 
     Args:
         rows: confirming rows.
         points: hundredths of the metric.
+        is_share: whether the metric is a share of right answers, so that the changed ones bound it.
     """
     fewest, unit = fewest_rows(points * POINT), "point" if points == 1 else "points"
     if fewest is None or rows < fewest:
@@ -119,8 +120,8 @@ def free_of_labels_told(rows: int, points: float) -> tuple[str, bool]:
         told = f"{rows:,} rows cannot certify {points:g} {unit} even where no answer changes{takes}; give more rows, or ask for"
         return f"{told} {least:.3g} points", False
     free = most_changed(rows, points * POINT)
-    change = "1 answer changes" if free == 1 else f"{free} answers change"
-    told = f"a model is certified within {points:g} {unit} without any label while at most {change}"
+    most = "few answers change" if not is_share else f"at most {free} answer{' changes' if free == 1 else 's change'}"
+    told = f"a model is certified within {points:g} {unit} without any label while {most}"
     return f"{told}, beyond that by labels of changed answers alone", True
 
 

@@ -13,7 +13,7 @@ from axformer.tasks.embedding import SentenceEmbedding
 from axformer.tasks.multi_label import MultiLabelClassification
 from axformer.tasks.multiple_choice import MultipleChoice
 from axformer.tasks.question_answering import QuestionAnswering
-from axformer.tasks.token_classification import TokenClassification, is_chunk_scheme
+from axformer.tasks.token_classification import TokenClassification
 from axformer.wire.metrics import first_metric
 
 _SHARES_RIGHT = frozenset(
@@ -76,10 +76,8 @@ def _test_of_sentences(untouched: np.ndarray, margin: float) -> PairedTest:
 
 
 def takes_unlabelled(task: Task) -> bool:
-    """Whether rows without labels count for a task's test: its answers can be compared, and its metric is a mean over rows."""
-    if isinstance(task, TokenClassification):
-        return not is_chunk_scheme(task.names)
-    return is_share_right(task.name) and task.name != QuestionAnswering.name
+    """Whether rows without labels count for a task's test: labels of changed answers bound its metric."""
+    return task.name == TokenClassification.name or (is_share_right(task.name) and task.name != QuestionAnswering.name)
 
 
 def is_within(fall: float, points: float) -> bool:

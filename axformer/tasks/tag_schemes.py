@@ -1,5 +1,9 @@
 """Schemes of tags for chunks: how the first, inner and last words of a chunk are marked, and how the marks are written.
 
+Chunks are counted as in the CoNLL-2000 shared task (its program ``conlleval``): tags are ``B-TYPE`` (a chunk begins),
+``I-TYPE`` (it continues) and ``O``, and an ``I`` without a chunk to continue begins one. A predicted chunk is correct if its
+type, first and last word are.
+
 BIO (also called IOB2) marks the first word of each chunk with B and the others with I. IOB1 has B only where a chunk follows
 another of its kind. BIOES (IOBES) and BILOU also mark last words (E, L) and chunks of one word (S, U). Bare names mark nothing.
 """
@@ -141,3 +145,29 @@ def _is_outside(name: str) -> bool:
 
 def _folded(name: str) -> str:
     return seen(name).casefold()
+
+
+def is_chunk_scheme(names: Iterable[str]) -> bool:
+    """Whether these are names of such tags: each ``O``, ``B-...`` or ``I-...``, and not ``O`` alone."""
+    marked = [name for name in names if name != OUTSIDE]
+    return bool(marked) and all(name.startswith(("B-", "I-")) for name in marked)
+
+
+def chunks_of(tags: Sequence[str]) -> set[tuple[str, int, int]]:
+    """The chunks of one sentence: type, first word, last word."""
+    found = set()
+    kind, start = "", -1
+    for place, tag in enumerate([*tags, OUTSIDE]):
+        mark, _, name = tag.partition("-")
+        if start >= 0 and (mark != "I" or name != kind):
+            found.add((kind, start, place - 1))
+            start = -1
+        if start < 0 and tag != OUTSIDE:
+            kind, start = name, place
+    return found
+
+
+def count_chunks(expected: Sequence[str], predicted: Sequence[str]) -> tuple[int, int, int]:
+    """The numbers of correct, predicted and expected chunks of a sentence."""
+    truly, claimed = chunks_of(expected), chunks_of(predicted)
+    return len(truly & claimed), len(claimed), len(truly)

@@ -1,11 +1,9 @@
 """Token classification: a tag for each word, such as its part of speech or the chunk that it is in.
 
-Chunks are counted as in the CoNLL-2000 shared task (its program ``conlleval``). Tags are ``B-TYPE`` (a chunk begins),
-``I-TYPE`` (it continues) and ``O``. As in that program, an ``I`` without a chunk to continue begins one; a predicted chunk is
-correct if its type, first and last word are.
+Where tags are those of chunks, F1 counts these (:func:`axformer.tasks.tag_schemes.count_chunks`).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,7 +34,7 @@ from axformer.tasks.standing import (
     is_reliably_positive,
     order_in_words,
 )
-from axformer.tasks.tag_schemes import OUTSIDE, in_scheme_of, looks_like_iob1
+from axformer.tasks.tag_schemes import chunks_of, count_chunks, in_scheme_of, is_chunk_scheme, looks_like_iob1
 
 _IOB1 = (
     "chunks begin with I, and with B only after another of their kind, as in IOB1",
@@ -48,32 +46,6 @@ def with_begins(tags: Sequence[str]) -> list[str]:
     """The tags of a sentence with B at the beginning of each chunk."""
     begins = {start for _, start, _ in chunks_of(tags)}
     return [f"B{tag[1:]}" if place in begins else tag for place, tag in enumerate(tags)]
-
-
-def is_chunk_scheme(names: Iterable[str]) -> bool:
-    """Whether these are names of such tags: each ``O``, ``B-...`` or ``I-...``, and not ``O`` alone."""
-    marked = [name for name in names if name != OUTSIDE]
-    return bool(marked) and all(name.startswith(("B-", "I-")) for name in marked)
-
-
-def chunks_of(tags: Sequence[str]) -> set[tuple[str, int, int]]:
-    """The chunks of one sentence: type, first word, last word."""
-    found = set()
-    kind, start = "", -1
-    for place, tag in enumerate([*tags, OUTSIDE]):
-        mark, _, name = tag.partition("-")
-        if start >= 0 and (mark != "I" or name != kind):
-            found.add((kind, start, place - 1))
-            start = -1
-        if start < 0 and tag != OUTSIDE:
-            kind, start = name, place
-    return found
-
-
-def count_chunks(expected: Sequence[str], predicted: Sequence[str]) -> tuple[int, int, int]:
-    """The numbers of correct, predicted and expected chunks of a sentence."""
-    truly, claimed = chunks_of(expected), chunks_of(predicted)
-    return len(truly & claimed), len(claimed), len(truly)
 
 
 @dataclass(frozen=True)

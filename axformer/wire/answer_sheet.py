@@ -58,7 +58,7 @@ class AnswerSheet(Schema):
     task: str
     metric: str
     """The metric that is certified, for people."""
-    test: Literal["exact", "betting"]
+    test: Literal["exact", "betting", "worst_case"]
     """As in a certificate."""
     classes: list[str]
     """The names of classes or tags by their index; empty where answers are choices."""
@@ -68,6 +68,8 @@ class AnswerSheet(Schema):
     """All rows that count, copies of an input once; the answers of those that are not in `changed` did not change."""
     unlabelled: int = Field(ge=0)
     """Those of them that came without a label."""
+    chunks: list[int] = Field(default_factory=list)
+    """For `worst_case`: the chunks of each row, those that the untouched model finds and those that a known label has."""
     changed: list[ChangedRow]
     models: list[PathAnswers]
     """In the order of their tests, form after form."""
@@ -85,4 +87,6 @@ class AnswerSheet(Schema):
         answers = (one for model in self.models for one in model.answers.items())
         if any(shapes.get(place) != _length(answer) for place, answer in (*labels, *answers)):
             raise ValueError("an answer is of no row, or of another length than the untouched model's")
+        if len(self.chunks) != (self.rows if self.test == "worst_case" else 0) or min(self.chunks, default=0) < 0:
+            raise ValueError("chunks are not counted for each row")
         return self

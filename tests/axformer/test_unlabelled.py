@@ -1,11 +1,14 @@
 """Rows without labels calibrate and confirm: they certify what labels would, and labels of changed answers do the rest."""
 
+import copy
 import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from transformers import BertForTokenClassification
 from typer.testing import CliRunner
 
 import axformer
@@ -18,7 +21,7 @@ from axformer.intake.checkpoint import from_memory
 from axformer.intake.dataset import prepare
 from axformer.labels import given_labels, read_sheet
 from axformer.scores.answer_sheets import AnsweringModel, ConfirmingRows, sheet_of
-from axformer.scores.labelling import needed, p_value_of, standing_of
+from axformer.scores.labelling import asked_words, needed, p_value_of, standing_of
 from axformer.scores.measured import measure
 from axformer.scores.own_answers import split, with_own_answers, without_those_of
 from axformer.scores.task_tests import paired_test, takes_unlabelled
@@ -31,6 +34,7 @@ from tests.tiny_models import (
     question_rows,
     save_tiny_checkpoint,
     tagged_rows,
+    tiny_config,
     tiny_model,
     tiny_rows,
     tiny_tokenizer,
@@ -118,11 +122,12 @@ def test_with_all_labels_a_sheet_is_the_paired_test_and_without_any_never_kinder
 
 def tiny_other(case: Case) -> Any:
     """A model near that of a case."""
-    import copy
+    return shaken(checkpoint_of(case).model)
 
-    import torch
 
-    other = copy.deepcopy(checkpoint_of(case).model)
+def shaken(model: Any) -> Any:
+    """A model near another."""
+    other = copy.deepcopy(model)
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for parameter in other.parameters():
@@ -260,6 +265,61 @@ def test_runs_that_lack_labels_are_refused_at_once(fields: dict[str, str], field
     with pytest.raises(ConfigError, match=reason) as refused:
         read_run({"checkpoint": "model", **fields}).settled()
     assert refused.value.field == field
+
+
+def chunk_tagger(count: int) -> tuple[Any, Any, list[dict[str, object]]]:
+    """A tagger of chunks with its tokenizer and rows."""
+    tags = ["O", "B-PER", "I-PER", "B-ORG", "I-ORG"]
+    config = tiny_config(labels=len(tags))
+    config.id2label = dict(enumerate(tags))
+    torch.manual_seed(0)
+    model = BertForTokenClassification(config).eval()
+    return model, tiny_tokenizer(), tagged_rows(count, tags)
+
+
+def test_a_sheet_of_chunks_knows_those_of_labelled_rows_and_labels_are_its_tags() -> None:
+    model, tokenizer, rows = chunk_tagger(ROWS)
+    checkpoint = from_memory(model, tokenizer)
+    labelled = prepare(rows_of(rows[:80]), checkpoint, CONFIG)
+    own = with_own_answers(rows_of(without_answers(rows[80:])), labelled, checkpoint, CONFIG)
+    sets = (labelled, own)
+    answers = [[measure(one, checkpoint.task, data.samples) for data in sets] for one in (model, shaken(model))]
+    made = AnsweringModel(1, "compact", 2.0, answers[1])
+    sheet = sheet_of(ConfirmingRows(labelled, own), answers[0], [made], model.config, 20)
+    assert (sheet.test, sheet.metric, len(sheet.chunks)) == ("worst_case", "f1", sheet.rows)
+    free = sheet_of(
+        ConfirmingRows(None, own), answers[0][1:], [made.__class__(1, "compact", 2.0, answers[1][1:])], model.config, 20
+    )
+    assert sheet.chunks[-free.rows :] == free.chunks, "an unlabelled row has those that the untouched model finds"
+    assert sum(sheet.chunks) > sum(free.chunks)
+    assert any(row.label is not None for row in sheet.changed)
+    assert p_value_of(sheet, sheet.models[0], {}, 0.2, is_worst=False) <= p_value_of(sheet, sheet.models[0], {}, 0.2)
+    assert AnswerSheet.model_validate_json(sheet.model_dump_json()) == sheet
+
+
+@pytest.mark.slow
+def test_labels_of_changed_chunks_certify_the_f1_of_a_tagger(tmp_path: Path) -> None:
+    model, tokenizer, rows = chunk_tagger(400)
+    model.save_pretrained(tmp_path / "model")
+    tokenizer.save_pretrained(tmp_path / "model")
+    write_rows(tmp_path / "free.jsonl", without_answers(rows))
+    done = axformer_of(
+        *("prune", tmp_path / "model", "--unlabelled", tmp_path / "free.jsonl", "--goal", "within-points=20"),
+        *("--set", "budgets=[0.95, 0.9]", "--forms", "compact", "--output", tmp_path / "small"),
+    )
+    assert done.exit_code == 0, done.output
+    sheet = read_sheet(tmp_path / "small")
+    assert (sheet.test, sheet.metric) == ("worst_case", "f1")
+    asked = needed(sheet, {})
+    assert asked, "answers that changed wait for labels"
+    words = len(asked_words(sheet, asked[0]))
+    shown = axformer_of("label", tmp_path / "small", "--by", "ann", typed="1\n" * words + "q\n")
+    assert shown.exit_code in (0, 1), shown.output
+    (given,) = map(json.loads, (tmp_path / "small" / "labels.jsonl").read_text(encoding="utf-8").splitlines())
+    assert given["id"] in {row.id for row in asked}
+    assert len(given["label"]) == len(next(row for row in asked if row.id == given["id"]).inputs["tokens"])
+    favoured = {row.id: _first_other(sheet, row.place) for row in sheet.changed}
+    assert standing_of(sheet, "compact", favoured).passed > standing_of(sheet, "compact", {}).passed
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """A certificate with few labels never says what the full test would not, whatever is labelled, in any order."""
 
 import random
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from scipy.stats import binom
 from axformer.errors import DataError
 from axformer.scores.certificate import certify_sheet
 from axformer.scores.labelling import (
+    asked_words,
     label_of,
     most_labels,
     needed,
@@ -20,6 +22,7 @@ from axformer.scores.labelling import (
 )
 from axformer.scores.paired_tests import ALPHA, betting_p_value, exact_p_value
 from axformer.scores.planning import fewest_rows, most_changed
+from axformer.tasks.tag_schemes import chunks_of
 from axformer.wire.answer_sheet import AnswerSheet, ChangedRow, PathAnswers
 
 CLASSES = ["bad", "fair", "good"]
@@ -218,3 +221,107 @@ def test_labels_are_read_by_name_or_by_index_and_others_are_refused() -> None:
     for value in ("great", 3, -1, "", 1.5):
         with pytest.raises(DataError, match="the labels are bad, fair, good"):
             label_of(sheet, row, value)
+
+
+CHUNK_TAGS = ["O", "B-PER", "I-PER", "B-ORG", "I-ORG"]
+
+
+def chunked(tags: list[int]) -> set[tuple[str, int, int]]:
+    return chunks_of([CHUNK_TAGS[tag] for tag in tags])
+
+
+def chunk_sheet(before: list[list[int]], after: list[list[int]], points: float) -> AnswerSheet:
+    changed = [place for place, tags in enumerate(before) if after[place] != tags]
+    return AnswerSheet(
+        task="token_classification",
+        metric="f1",
+        test="worst_case",
+        classes=CHUNK_TAGS,
+        points=points,
+        rows=len(before),
+        unlabelled=len(before),
+        chunks=[len(chunked(tags)) for tags in before],
+        changed=[
+            ChangedRow(id=f"row{place}", place=place, inputs={"tokens": ["a"]}, before=before[place])
+            for place in changed
+        ],
+        models=[
+            PathAnswers(seq=1, form="compact", times=2.0, answers={place: after[place] for place in changed}),
+        ],
+    )
+
+
+def entities(rng: np.random.Generator, rows: int, wrong: float, like: list[list[int]] | None = None) -> list[list[int]]:
+    """Sentences of six words; like others, but for a share of the words."""
+    found = [rng.choice(5, size=6, p=[0.5, 0.2, 0.1, 0.1, 0.1]) for _ in range(rows)] if like is None else like
+    return [
+        [int(rng.integers(5)) if like is not None and rng.random() < wrong else int(tag) for tag in tags]
+        for tags in found
+    ]
+
+
+@given(st.integers(0, 10_000), st.sampled_from([30, 100, 400, 2000]))
+@settings(deadline=None, max_examples=30)
+def test_chunks_are_labelled_in_any_order_and_no_label_raises_the_p_value(seed: int, rows: int) -> None:
+    rng = np.random.default_rng(seed)
+    before = entities(rng, rows, 0.0)
+    after = entities(rng, rows, 0.01, before)
+    truth = {f"row{place}": tags for place, tags in enumerate(entities(rng, rows, 0.2, before))}
+    sheet = chunk_sheet(before, after, 5.0)
+    model, known = sheet.models[0], dict[str, list[int]]()
+    bests = p_value_of(sheet, model, {}, 0.05, is_worst=False)
+    last = p_value_of(sheet, model, {}, 0.05)
+    for id in rng.permutation([row.id for row in sheet.changed])[:40].tolist():
+        known[id] = truth[id]
+        now = p_value_of(sheet, model, known, 0.05)
+        assert bests - 1e-12 <= now <= last + 1e-12
+        last = now
+
+
+def test_without_any_change_as_many_rows_certify_f1_as_any_share_of_right_answers() -> None:
+    for rows, is_enough in ((298, False), (299, True)):
+        same = [[1, 2, 0]] * rows
+        sheet = chunk_sheet(same, same, 1.0)
+        model = PathAnswers(seq=1, form="compact", times=2.0, answers={})
+        assert (p_value_of(sheet, model, {}, 0.01) <= ALPHA) == is_enough
+
+
+def test_the_words_of_a_changed_chunk_are_asked_for_and_its_loss_counts_twice_its_share() -> None:
+    before = [[1, 2, 0, 3]] * 400
+    after = [[1, 0, 0, 3], *before[1:]]
+    sheet = chunk_sheet(before, after, 1.0)
+    assert asked_words(sheet, sheet.changed[0]) == [0, 1]
+    # (2 * 1 - 0.01 * 3) - 399 * 0.01 * 2, over the root of the squares of the largest falls: 2 and 0.02 to three digits.
+    expected = NormalDist().cdf((2 - 0.03 - 399 * 0.02) / (1 * (2 + 0.01 * 6) ** 2 + 399 * 0.02**2) ** 0.5)
+    assert p_value_of(sheet, sheet.models[0], {}, 0.01) == pytest.approx(max(expected, 0.99**400), rel=1e-6)
+    assert p_value_of(sheet, sheet.models[0], {"row0": [1, 0, 0, 3]}, 0.01) == pytest.approx(0.99**400)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rows", [100, 400])
+def test_at_the_margin_f1_is_certified_for_one_data_set_of_twenty_at_most(rows: int) -> None:
+    """New answers lose chunks at random until F1 has fallen by the points; then all labels are known."""
+    margin, draws, rng, false = 0.05, 300, np.random.default_rng(0), 0
+    population = entities(rng, 20_000, 0.0)
+    truth = entities(rng, 20_000, 0.03, population)
+
+    def f1_of(answers: list[list[int]]) -> float:
+        counts = np.array(
+            [
+                (len(chunked(a) & chunked(t)), len(chunked(a)), len(chunked(t)))
+                for a, t in zip(answers, truth, strict=True)
+            ]
+        ).sum(axis=0)
+        return 2 * counts[0] / (counts[1] + counts[2])
+
+    before, share = f1_of(population), 0.0
+    worse = population
+    while before - f1_of(worse) < margin:
+        share += 0.003
+        worse = entities(np.random.default_rng(5), 20_000, share, population)
+    for _ in range(draws):
+        drawn = rng.integers(20_000, size=rows).tolist()
+        sheet = chunk_sheet([population[one] for one in drawn], [worse[one] for one in drawn], 100 * margin)
+        known = {f"row{place}": truth[one] for place, one in enumerate(drawn)}
+        false += standing_of(sheet, "compact", known).passed
+    assert false <= binom.ppf(0.9999, draws, ALPHA)

@@ -1,6 +1,6 @@
 import pytest
 
-from axformer.tasks.token_classification import chunks_of, count_chunks, is_chunk_scheme
+from axformer.tasks.tag_schemes import chunks_of, count_chunks, is_chunk_scheme
 
 
 @pytest.mark.parametrize(
