@@ -107,7 +107,7 @@ def named(sheet: AnswerSheet, answer: Answer) -> Any:
         return [sheet.classes[index] for index, applies in enumerate(answer) if applies]
     if isinstance(answer, list):
         return [named(sheet, one) for one in answer]
-    return sheet.classes[answer] if sheet.classes else answer
+    return sheet.classes[answer] if sheet.classes and isinstance(answer, int) else answer
 
 
 def record_of(sheet: AnswerSheet, id: str, answer: Answer, by: str) -> dict[str, Any]:

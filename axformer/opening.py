@@ -7,7 +7,7 @@ import torch
 
 from axformer.config import RunConfig
 from axformer.config.common import BY_ROWS
-from axformer.data.columns import ANSWERS, Columns, DataSource
+from axformer.data.columns import ANSWERS, OWN_ANSWERS, Columns, DataSource
 from axformer.data.encoding import Encoded
 from axformer.data.reading import read_rows
 from axformer.data.rows import Rows
@@ -36,12 +36,17 @@ from axformer.scores.task_tests import takes_unlabelled
 from axformer.surroundings import Surroundings
 from axformer.tasks.causal_lm import CausalLanguageModelling
 from axformer.tasks.masked_lm import MaskedLanguageModelling
+from axformer.tasks.question_answering import QuestionAnswering
 from axformer.wire.finetuning import FinetuneSettings
 from axformer.wire.heads import NewHead
 from axformer.wire.metrics import EMBEDDING
 from axformer.wire.references import DataRef, shown_name
 from axformer.wire.run import WITHOUT_LABELS, SettledRun
 
+_EVERY_ANSWERED = (
+    "every question is taken to have an answer, as no label says otherwise; give labelled rows too to a model that may give "
+    "none"
+)
 _UNLABELLED = (
     "or train without labels, by the untouched model's answers alone: finetune teacher=true and teacher_weight=1"
 )
@@ -158,7 +163,9 @@ def _with_unlabelled(inputs: Inputs, rows: Rows, config: RunConfig) -> Inputs:
         made_with["the training rows"] = inputs.repair.encoded
     kept, left_out = without_those_of(rows, deciding, made_with, checkpoint, config)
     confirming = with_own_answers(kept, deciding, checkpoint, config)
-    told = [left_out, unlike(figures_of(confirming, checkpoint.tokenizer), figures_of(deciding, checkpoint.tokenizer))]
+    asked = deciding.samples.encoded.labels_as == OWN_ANSWERS and isinstance(checkpoint.task, QuestionAnswering)
+    others_like = unlike(figures_of(confirming, checkpoint.tokenizer), figures_of(deciding, checkpoint.tokenizer))
+    told = [left_out, _EVERY_ANSWERED if asked else None, others_like]
     return replace(
         inputs, unlabelled=confirming, notes=tuple(f"{UNLABELLED_ROWS}: {note}" for note in told if note is not None)
     )

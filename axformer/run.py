@@ -206,8 +206,8 @@ class PruningRun:
         Args:
             replay: the first trials of the same run if it continues after a stop; they are not evaluated again.
             surroundings: where it happens.
-            upto: stop after the trial with this number and keep the plan at that point; ``confirm`` then only measures, unless
-                there are :attr:`labels`, which certify. None continues to the end.
+            upto: stop after the trial with this number and keep the plan at that point; ``confirm`` then only measures, and
+                :attr:`labels` certify. None continues to the end.
 
         Yields:
             Every trial, the replayed ones first, and of these first the base trial.
@@ -216,8 +216,7 @@ class PruningRun:
             CheckpointError: the loss of the untouched model is not finite.
             PlanError: the replayed trials do not belong to this run.
         """
-        chooses = upto is None or bool(self.labels)
-        if not chooses:
+        if upto is not None and not self.labels:
             self._targets = replace(self._targets, is_chosen=True)
         self.decisions = self._no_decisions()
         later = (
@@ -238,7 +237,7 @@ class PruningRun:
                 yield trial
                 if trial.seq == upto:
                     break
-        self._measure_path(self._ground.surroundings.on_step, chooses=chooses)
+        self._measure_path(self._ground.surroundings.on_step, chooses=upto is None)
 
     def _is_of_use(self, plan: Plan, measured: Measured) -> bool:
         """Whether the report will not call the model of a plan useless; see :attr:`axformer.methods.base.Ground.is_of_use`."""

@@ -76,6 +76,12 @@ _OF_TASKS: dict[str, tuple[dict[str, Any], Answer, Answer, list[str]]] = {
         [1, 1, 0],
         ["delivery", "quality", "price"],
     ),
+    "question_answering": (
+        {"question": "When was the bridge opened?", "context": "The bridge was opened in 1912, not <b>in 1913</b>."},
+        "1912",
+        "in 1913",
+        [],
+    ),
     "many": (
         {"text": "Where is my new card? I have been waiting for two weeks and nobody answers."},
         1,

@@ -7,7 +7,7 @@ from typing import Literal
 from starlette.datastructures import FormData
 
 from api.errors import InvalidInputError
-from axformer.scores.labelling import asked_words
+from axformer.scores.labelling import asked_words, choices_of
 from axformer.wire.answer_sheet import AnswerSheet, ChangedRow
 
 KEYS = "123456789abcdefghijklmnopqrtvwxyz"
@@ -39,7 +39,7 @@ class Card:
 
 def card_of(sheet: AnswerSheet, row: ChangedRow) -> Card:
     """The card of a row."""
-    names = list(sheet.classes) or [str(one) for one in row.inputs.get("choices", ())]
+    names = choices_of(sheet, row)
     shown = {name: value for name, value in row.inputs.items() if sheet.classes or name != "choices"}
     parts = [(name if len(shown) > 1 else "", value) for name, value in shown.items()]
     choices = [(KEYS[index : index + 1], name) for index, name in enumerate(names)]
@@ -50,7 +50,7 @@ def card_of(sheet: AnswerSheet, row: ChangedRow) -> Card:
     return Card(row.id, "words", parts, choices, asked_words(sheet, row))
 
 
-def label_in(sheet: AnswerSheet, row: ChangedRow, sent: FormData) -> int | list[int]:
+def label_in(sheet: AnswerSheet, row: ChangedRow, sent: FormData) -> int | str | list[int]:
     """The label that a card has sent back; the words that it did not ask for have the untouched model's tags.
 
     Raises:
@@ -61,10 +61,11 @@ def label_in(sheet: AnswerSheet, row: ChangedRow, sent: FormData) -> int | list[
         if card.kind == "several":
             return [int(str(one)) for one in sent.getlist("label")]
         if card.kind == "one":
-            return int(str(sent["label"]))
+            index = int(str(sent["label"]))
+            return dict(enumerate(choices_of(sheet, row)))[index] if isinstance(row.before, str) else index
         tags = list(row.before) if isinstance(row.before, list) else []
         for place in card.asked:
             tags[place] = int(str(sent[f"word.{place}"]))
         return tags
-    except (KeyError, ValueError):
+    except (LookupError, ValueError):
         raise InvalidInputError("nothing was chosen, or not for every word; go back and choose") from None

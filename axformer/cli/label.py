@@ -23,7 +23,16 @@ from axformer.errors import DataError
 from axformer.labels import LABELS, given_labels, read_sheet, record_of, records_of, write_labels
 from axformer.reporting.deployable import TITLES
 from axformer.scores.certificate import certify_sheet
-from axformer.scores.labelling import Labels, asked_words, forms_of, label_of, most_labels, needed, standing_of
+from axformer.scores.labelling import (
+    Labels,
+    asked_words,
+    choices_of,
+    forms_of,
+    label_of,
+    most_labels,
+    needed,
+    standing_of,
+)
 from axformer.wire.answer_sheet import SHEET, Answer, AnswerSheet, ChangedRow
 from axformer.wire.verdicts import Certificate
 
@@ -100,9 +109,14 @@ class _Labelling:
 
     def _asked(self, row: ChangedRow) -> Any:
         """The label of a row, or one of the keys that mean something else."""
+        if isinstance(row.before, str):
+            self._show(row.inputs)
+            names = choices_of(self._sheet, row)
+            answer = self._choice(row, range(len(names) - 1), names)
+            return names[answer] if isinstance(answer, int) else answer
         if isinstance(row.before, int):
             self._show(row.inputs)
-            return self._choice(row, [row.before, *self._answers(row)], row.inputs.get("choices"))
+            return self._choice(row, [row.before, *self._answers(row)], choices_of(self._sheet, row))
         if self._sheet.task == "multi_label_classification":
             return self._several(row)
         tags = list(row.before)
@@ -111,7 +125,7 @@ class _Labelling:
         others: list[Any] = self._answers(row)
         for place in asked_words(self._sheet, row):
             self._show({"": " ".join(f"[{word}]" if at == place else word for at, word in enumerate(words))})
-            answer = self._choice(row, [tags[place], *(other[place] for other in others)], None)
+            answer = self._choice(row, [tags[place], *(other[place] for other in others)], self._sheet.classes)
             if isinstance(answer, str):
                 return answer
             tags[place] = answer
@@ -129,11 +143,10 @@ class _Labelling:
                 )
                 self._console.print(f"{name}: {text}" if len(inputs) > 1 else str(text), soft_wrap=True)
 
-    def _choice(self, row: ChangedRow, candidates: Sequence[int], choices: Any) -> Any:
+    def _choice(self, row: ChangedRow, candidates: Sequence[int], names: Sequence[str]) -> Any:
         """One of the classes, of which those that models answered come first, in an order that says nothing."""
         first = list(dict.fromkeys(candidates))
         Random(row.id).shuffle(first)  # noqa: S311 - an order, no secret
-        names = list(choices) if choices else self._sheet.classes
         every = [*first, *(index for index in range(len(names)) if index not in first)]
         keys = dict(zip(_KEYS, every, strict=False))
         for key, index in keys.items():

@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+import string
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
@@ -21,6 +22,10 @@ _TOKEN = re.compile(
 )
 _CLOSING = {"[": "]", "(": ")", "{": "}"}
 _WORDS = {"None": None, "True": True, "False": False, "nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
+_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+NO_ANSWER = "no answer"
+"""How people write that a question has none."""
 _CALLS = re.compile(r"array|list|tuple|set|frozenset|(?:np|numpy)\.\w+")
 
 
@@ -34,6 +39,17 @@ def seen(text: str) -> str:
 def is_blank(text: str) -> bool:
     """Whether nobody sees anything of a text."""
     return not text or (not text[0].isalnum() and not _UNSEEN.sub("", text).strip())
+
+
+def words_of(answer: str) -> list[str]:
+    """The normalised words of an answer to a question, as in SQuAD v1.1: lower case, without ASCII punctuation, then without
+    articles, split at spaces."""
+    return _ARTICLES.sub(" ", answer.lower().translate(_PUNCTUATION)).split()
+
+
+def compared(answer: str) -> str:
+    """An answer to a question as it is compared; :data:`NO_ANSWER` for one without words."""
+    return " ".join(words_of(answer)) or NO_ANSWER
 
 
 def unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:

@@ -76,7 +76,7 @@ class Choosing:
     """How the confirming rows choose."""
 
     chooses: bool = True
-    """False to keep the last point whatever the figures are."""
+    """False to keep the last point whatever the figures are; labels then only certify it."""
     doubt: str | None = None
     """Why the labelled rows can certify nothing; None if they can."""
     points: float | None = None
@@ -161,11 +161,13 @@ def _by_answers(
     ]
     sheet = sheet_of(rows, models[0].answers, models[1:], checkpoint.model.config, allowed or USUAL_POINTS)
     measured = replace(measured, sheet=sheet)
-    if not choosing.chooses or (allowed is None and CONFIRMING not in sets):
+    if (not choosing.chooses and not choosing.labels) or (allowed is None and CONFIRMING not in sets):
         return measured
     if allowed is None:
         return replace(measured, kept=_by_losses(found[CONFIRMING], config))
     certificate = certify_sheet(sheet, COMPACT, choosing.labels)
+    if not choosing.chooses:
+        return replace(measured, certificate=certificate if certificate.kept == points[-1].seq else None)
     kept = next(index for index, point in enumerate(points) if point.seq == certificate.kept)
     return replace(measured, kept=kept, certificate=certificate)
 

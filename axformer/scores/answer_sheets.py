@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from axformer.data.encoding import UNLABELLED
+from axformer.data.encoding import UNLABELLED, Encoded
 from axformer.data.labels import ClassNames
 from axformer.data.rows import Rows
+from axformer.data.written import NO_ANSWER, compared
 from axformer.intake.dataset import DataSet
 from axformer.scores.decisions import decisions_of
 from axformer.scores.measured import Measured
@@ -17,11 +18,12 @@ from axformer.tasks.base import Task
 from axformer.tasks.binary import BinaryClassification
 from axformer.tasks.classification import Classification
 from axformer.tasks.multi_label import MultiLabelClassification
+from axformer.tasks.question_answering import SpanReading
 from axformer.tasks.tag_schemes import chunks_of, is_chunk_scheme
 from axformer.tasks.token_classification import TokenClassification
 from axformer.wire.answer_sheet import Answer, AnswerSheet, ChangedRow, PathAnswers
 
-_READ = ("text", "text_pair")
+_READ = ("text", "text_pair", "question", "context")
 _LISTS = ("tokens", "choices")
 """What a person reads of a row to label it, by the fields of a task; lists are called like them."""
 
@@ -68,8 +70,8 @@ def sheet_of(
     """
     task = untouched[0].task
     test = paired_test(untouched[-1].votes, task, points)
-    of_chunks = isinstance(task, TokenClassification) and is_chunk_scheme(task.names)
-    assert of_chunks or test.name != "bca_bootstrap", f"changed answers of {task.name} bound its metric"
+    tags = task.names if isinstance(task, TokenClassification) and is_chunk_scheme(task.names) else ()
+    assert tags or test.name != "bca_bootstrap", f"changed answers of {task.name} bound its metric"
     before = _voted(untouched)
     changed: dict[int, Answer] = {}
     answered = []
@@ -88,7 +90,7 @@ def sheet_of(
         points=points,
         rows=len(before),
         unlabelled=int(rows.unlabelled.samples.voters.sum()),
-        chunks=_chunks(rows, before, task.names) if of_chunks else [],
+        chunks=_chunks(rows, before, tags) if tags else [],
         changed=[
             ChangedRow(
                 id=known[place].id, place=place, inputs=known[place].inputs, before=was, label=known[place].label
@@ -122,7 +124,8 @@ def _known(rows: ConfirmingRows) -> list[_Row]:
     """The rows that count, with what is known of them."""
     found = []
     for data, has_labels in rows.sets:
-        keys, labels = data.samples.encoded.keys, data.samples.encoded.labels
+        keys = data.samples.encoded.keys
+        labels = _right_texts(data.samples.encoded) or data.samples.encoded.labels
         for index in np.flatnonzero(data.samples.voters.numpy()).tolist():
             label = _canonical(labels[index]) if has_labels else None
             found.append(_Row(keys[index].hex(), _inputs(data.rows, index), label))
@@ -144,14 +147,26 @@ def _voted(answers: Answers) -> list[Answer]:
         decisions = decisions_of(measured)
         assert decisions is not None, f"answers of {measured.task.name} can be compared"
         votes = measured.samples.voters.tolist()
+        if right := _right_texts(measured.samples.encoded):
+            expected = [set(map(compared, texts)) for texts in measured.samples.encoded.reading.answers]
+            decisions = [
+                first if one in texts else one for one, texts, first in zip(decisions, expected, right, strict=True)
+            ]
         found += [_canonical(one) for one, counts in zip(decisions, votes, strict=True) if counts]
     return found
+
+
+def _right_texts(encoded: Encoded) -> list[str]:
+    """The first right answer to each question, which stands for all of them; empty for other tasks."""
+    if not isinstance(encoded.reading, SpanReading):
+        return []
+    return [compared(texts[0]) if texts else NO_ANSWER for texts in encoded.reading.answers]
 
 
 def _canonical(value: Any) -> Answer:
     if isinstance(value, list | tuple):
         return [int(one) for one in value if one != UNLABELLED]
-    return int(value)
+    return value if isinstance(value, str) else int(value)
 
 
 def _classes(task: Task, config: Any) -> list[str]:

@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from axformer.data.encoding import UNLABELLED
+from axformer.data.written import compared
 from axformer.scores.confidence import mcnemar
 from axformer.scores.measured import Measured, compare
 from axformer.tasks.binary import BinaryClassification
 from axformer.tasks.classification import Classification, OneOfSeveral
 from axformer.tasks.embedding import SentenceEmbedding
 from axformer.tasks.multi_label import DECISION_LOGIT, MultiLabelClassification
+from axformer.tasks.question_answering import QuestionAnswering
 from axformer.tasks.token_classification import TokenClassification
 from axformer.wire.report import ClassChange, Comparison
 
@@ -37,8 +39,10 @@ def cost_of(before: Measured, after: Measured, names: Sequence[str]) -> Comparis
 
 
 def decisions_of(measured: Measured) -> list[Any] | None:
-    """The answer to each sample, as something that compares; None where answers are numbers or texts."""
+    """The answer to each sample, as something that compares; None where answers are numbers or tokens."""
     task, answers = measured.task, measured.answers
+    if isinstance(task, QuestionAnswering):
+        return [compared(text) for _, text in task.spans(answers, measured.samples.encoded)]
     if isinstance(task, SentenceEmbedding):
         return [int(nearest) for nearest in measured.table[:, 1]]
     if isinstance(task, BinaryClassification):

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from axformer.data.written import compared
 from axformer.errors import DataError
 from axformer.scores.paired_tests import ALPHA, betting_p_value, exact_p_value, worst_case_p_value
 from axformer.scores.planning import POINT
@@ -23,6 +24,8 @@ from axformer.wire.answer_sheet import Answer, AnswerSheet, ChangedRow, PathAnsw
 
 SEED = 0
 """Of the order in which labels are asked for."""
+NONE_OF_THESE = "none of these"
+"""The label of a question that every model answers wrongly."""
 Labels = Mapping[str, Answer]
 """Labels that people gave, by the id of the row."""
 _exact = lru_cache(maxsize=1 << 14)(exact_p_value)
@@ -214,12 +217,22 @@ def needed_lines(sheet: AnswerSheet, labels: Labels) -> str:
     return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
 
 
+def choices_of(sheet: AnswerSheet, row: ChangedRow) -> list[str]:
+    """What a person chooses from: the classes, the choices of the row, or the answers to a question in the order of letters."""
+    if isinstance(row.before, str):
+        given = {str(model.answers[row.place]) for model in sheet.models if row.place in model.answers}
+        return [*sorted({row.before, *given}), NONE_OF_THESE]
+    return list(sheet.classes) or [str(one) for one in row.inputs.get("choices", ())]
+
+
 def label_of(sheet: AnswerSheet, row: ChangedRow, value: Any) -> Answer:
     """A label as a person or a file has it, by the names of classes or by their indices.
 
     Raises:
         DataError: it is none of the task's.
     """
+    if isinstance(row.before, str):
+        return compared(str(value))
     is_one = isinstance(row.before, int)
     values = [value] if is_one else value.split() if isinstance(value, str) else value
     names = {name: index for index, name in enumerate(sheet.classes)}

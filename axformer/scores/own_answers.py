@@ -3,7 +3,7 @@
 For a test these are the worst labels that the rows can have, since every changed answer counts as lost.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from axformer.tasks.binary import BinaryClassification
 from axformer.tasks.classification import OneOfSeveral
 from axformer.tasks.embedding import SentenceEmbedding
 from axformer.tasks.multi_label import MultiLabelClassification
+from axformer.tasks.question_answering import QuestionAnswering, with_answers
 from axformer.tasks.regression import Regression
 from axformer.tasks.token_classification import TokenClassification
 
@@ -29,7 +30,7 @@ from axformer.tasks.token_classification import TokenClassification
 def can_answer(task: Task) -> bool:
     """Whether a model's answers can be labels."""
     kinds = OneOfSeveral | BinaryClassification | MultiLabelClassification | Regression | TokenClassification
-    return isinstance(task, kinds | SentenceEmbedding)
+    return isinstance(task, kinds | QuestionAnswering | SentenceEmbedding)
 
 
 def check_can_answer(task: Task) -> None:
@@ -78,7 +79,20 @@ def with_own_answers(rows: Rows, like: DataSet | None, checkpoint: Checkpoint, c
         return prepare(rows, checkpoint, config)
     blank = _with_blank_labels(rows, like, checkpoint, config)
     measured = measure(checkpoint.model, checkpoint.task, blank.samples)
+    if isinstance(checkpoint.task, QuestionAnswering):
+        return _with_own_spans(
+            blank, checkpoint.task.spans(measured.answers, blank.samples.encoded), checkpoint, config
+        )
     return relabelled(blank, list(_labels(measured)), checkpoint, config, labels_as=OWN_ANSWERS)
+
+
+def _with_own_spans(
+    data: DataSet, spans: Sequence[tuple[int, str]], checkpoint: Checkpoint, config: RunConfig
+) -> DataSet:
+    """Questions with the answers that the model gives; where the question may have none, an empty one is none."""
+    encoded = with_answers(data.samples.encoded, [[span] if span[1] else [] for span in spans])
+    answered = replace(data, samples=replace(data.samples, encoded=encoded))
+    return relabelled(answered, encoded.labels, checkpoint, config, labels_as=OWN_ANSWERS)
 
 
 def without_those_of(
@@ -112,6 +126,8 @@ def _with_blank_labels(rows: Rows, like: DataSet | None, checkpoint: Checkpoint,
         table = rows.table | {rows.columns.tags: tags}
         return prepare(replace(rows, table=table, labels_as=Reading.INDICES, own_names={}), checkpoint, config)
     data = prepare_inputs(like, rows, checkpoint, config)
+    if isinstance(task, QuestionAnswering):
+        return data
     empty: Any = (
         0 if isinstance(task, OneOfSeveral) else 0.0 if isinstance(task, BinaryClassification) else [0.0] * outputs
     )

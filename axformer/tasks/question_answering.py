@@ -3,11 +3,9 @@
 The metrics are those of SQuAD v1.1: exact match, and F1 over words, ignoring case, punctuation, articles and spaces.
 """
 
-import re
-import string
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,13 +14,15 @@ from torch import Tensor
 from torch.nn import functional
 
 from axformer.data.batches import Batch
-from axformer.data.encoding import Encoded, TokenLimits, in_parts, require_fast, without_labels
+from axformer.data.encoding import Encoded, TokenLimits, in_parts, require_fast
 from axformer.data.rows import Rows
+from axformer.data.written import words_of
 from axformer.tasks.divergence import Predicted, where
 from axformer.tasks.guess import Guess, mean_by_sample
 from axformer.tasks.right_answers import right_answers, some_have_none
 from axformer.tasks.spans import N_BEST, SpanScores, Window, best_span
 from axformer.tasks.standing import LabelAgreement
+from axformer.wire.answer_sheet import QUESTIONS
 
 OVERLAP = 0.25
 """The share of a window that the next one repeats, so that an answer at its edge is complete in one of them; for BERT's 512
@@ -55,7 +55,7 @@ class QuestionAnswering:
     """Whether a question may have no answer, as in SQuAD 2.0. Its right answer is then the empty text, which the model gives if
     the classification token beats every span. Otherwise the best span is the answer, however unlikely."""
 
-    name = "question_answering"
+    name = QUESTIONS
     pooled = False
     pipeline = None  # removed in transformers 5
 
@@ -66,25 +66,16 @@ class QuestionAnswering:
 
     def encode(self, rows: Rows, tokenizer: Any, config: Any, limits: TokenLimits) -> Encoded:  # noqa: ARG002
         require_fast(tokenizer, "which characters a token stands for")
-        contexts, right = rows.texts("context"), right_answers(rows, may_be_none=self.may_abstain)
-        answers = right.answers
-        encoding = _windows(rows, tokenizer, limits.max_length or limits.max_tokens)
-        features, sample_of_row = _features(encoding, len(rows))
-        windows = [_window(encoding, place, tokenizer) for place in range(len(sample_of_row))]
-        labels = []
-        for window, sample in zip(windows, sample_of_row, strict=True):
-            labels.append((*_place_of(answers[sample], window), window.nowhere))
-        texts = [[text for _, text in pairs] for pairs in answers]
-        reading = SpanReading(windows, contexts, texts)
+        right = right_answers(rows, may_be_none=self.may_abstain)
+        encoded = with_answers(_without_answers(rows, tokenizer, limits), right.answers)
+        texts = encoded.reading.answers
         alike = None if any(texts) else "no answer to any question"
-        return Encoded(
-            features, labels, sample_of_row, reading=reading, alike=alike, notes=(*right.notes, *self._notes(texts))
-        )
+        return replace(encoded, alike=alike, notes=(*right.notes, *self._notes(texts)))
 
     def inputs(self, rows: Rows, tokenizer: Any, config: Any, limits: TokenLimits) -> Encoded:  # noqa: ARG002
-        """The questions with their contexts, without the answers."""
+        """The questions with their contexts, as if none had an answer."""
         require_fast(tokenizer, "which characters a token stands for")
-        return without_labels(*_features(_windows(rows, tokenizer, limits.max_length or limits.max_tokens), len(rows)))
+        return _without_answers(rows, tokenizer, limits)
 
     def _notes(self, texts: list[list[str]]) -> tuple[str, ...]:
         if not self.may_abstain:
@@ -117,15 +108,17 @@ class QuestionAnswering:
 
     def statistics(self, answers: Sequence[SpanScores], encoded: Encoded) -> np.ndarray:
         """Exact match and F1, between 0 and 1, and whether there is an answer."""
+        pairs = zip(self.spans(answers, encoded), encoded.reading.answers, strict=True)
+        return np.array([self.scores(text, expected) for (_, text), expected in pairs], dtype=float)
+
+    def spans(self, answers: Sequence[SpanScores], encoded: Encoded) -> list[tuple[int, str]]:
+        """The answer to each question, with the character of the context where it begins."""
         reading: SpanReading = encoded.reading
         seen: list[list[tuple[Window, SpanScores]]] = [[] for _ in range(encoded.samples)]
         for sample, window, scores in zip(encoded.sample_of_row, reading.windows, answers, strict=True):
             seen[sample].append((window, scores))
-        rows = []
-        for windows, context, expected in zip(seen, reading.contexts, reading.answers, strict=True):
-            start, end = best_span(windows, may_be_empty=self.may_abstain)
-            rows.append(self.scores(context[start:end], expected))
-        return np.array(rows, dtype=float)
+        ends = [best_span(windows, may_be_empty=self.may_abstain) for windows in seen]
+        return [(start, text[start:end]) for (start, end), text in zip(ends, reading.contexts, strict=True)]
 
     def scores(self, predicted: str, expected: list[str]) -> tuple[float, float, bool]:
         """Exact match and F1 of a text, and whether there are right answers. Like SQuAD 2.0, it skips answers that normalise
@@ -159,7 +152,26 @@ class QuestionAnswering:
         )
 
 
-def _place_of(answers: list[tuple[int, str]], window: Window) -> tuple[int, int]:
+def with_answers(encoded: Encoded, answers: Sequence[Sequence[tuple[int, str]]]) -> Encoded:
+    """Questions with right answers, texts with the character where each begins; none where there is none."""
+    reading: SpanReading = encoded.reading
+    labels = [
+        (*_place_of(answers[sample], window), window.nowhere)
+        for window, sample in zip(reading.windows, encoded.sample_of_row, strict=True)
+    ]
+    texts = [[text for _, text in pairs] for pairs in answers]
+    return replace(encoded, labels=labels, reading=replace(reading, answers=texts))
+
+
+def _without_answers(rows: Rows, tokenizer: Any, limits: TokenLimits) -> Encoded:
+    encoding = _windows(rows, tokenizer, limits.max_length or limits.max_tokens)
+    features, sample_of_row = _features(encoding, len(rows))
+    windows = [_window(encoding, place, tokenizer) for place in range(len(sample_of_row))]
+    reading = SpanReading(windows, rows.texts("context"), [])
+    return with_answers(Encoded(features, [], sample_of_row, reading=reading), [[]] * len(rows))
+
+
+def _place_of(answers: Sequence[tuple[int, str]], window: Window) -> tuple[int, int]:
     """The positions of the first and last token of the first right answer in the window, or "nowhere"."""
     if not answers:
         return window.nowhere, window.nowhere
@@ -217,15 +229,6 @@ def _logits(output: Any, batch: Batch) -> tuple[Tensor, Tensor]:
     start, end = output.start_logits, output.end_logits
     lowest = torch.finfo(start.dtype).min
     return start.masked_fill(padding, lowest), end.masked_fill(padding, lowest)
-
-
-_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
-_PUNCTUATION = str.maketrans("", "", string.punctuation)
-
-
-def words_of(answer: str) -> list[str]:
-    """The normalised words of an answer: lower case, without ASCII punctuation, then without articles, split at spaces."""
-    return _ARTICLES.sub(" ", answer.lower().translate(_PUNCTUATION)).split()
 
 
 def exact_match(predicted: str, expected: Sequence[str]) -> float:

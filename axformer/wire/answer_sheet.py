@@ -12,15 +12,18 @@ NEEDED = "needed.jsonl"
 """The rows in a result whose labels may still matter, without any answer."""
 SHEET_FORMAT: Literal["axformer-answers/1"] = "axformer-answers/1"
 
+QUESTIONS = "question_answering"
+"""The task whose answers are texts."""
 ROWS_MOST = 10_000_000
 """More than anyone has."""
-Answer = int | list[int]
-"""A class or choice by its index, 0 or 1 for no and yes; of several classes a 0 or 1 for each, of tags the index of each."""
+Answer = int | str | list[int]
+"""A class or choice by its index, 0 or 1 for no and yes; of several classes a 0 or 1 for each, of tags the index of each; to a
+question a text as it is compared, in lower case and without articles and punctuation."""
 
 
 def _length(answer: Answer) -> int:
-    """How many classes or tags an answer names; -1 for one class or choice alone."""
-    return len(answer) if isinstance(answer, list) else -1
+    """How many classes or tags an answer names; -1 for one class or choice alone, -2 for a text."""
+    return len(answer) if isinstance(answer, list) else -2 if isinstance(answer, str) else -1
 
 
 class ChangedRow(Schema):
@@ -82,6 +85,8 @@ class AnswerSheet(Schema):
             raise ValueError("rows have a place or an id in common")
         if any(place >= self.rows for place in rows):
             raise ValueError("a row lies beyond the last")
+        if any(isinstance(row.before, str) != (self.task == QUESTIONS) for row in self.changed):
+            raise ValueError("questions alone are answered by texts")
         shapes = {place: _length(row.before) for place, row in rows.items()}
         labels = ((row.place, row.label) for row in self.changed if row.label is not None)
         answers = (one for model in self.models for one in model.answers.items())

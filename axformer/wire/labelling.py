@@ -6,6 +6,7 @@ from pydantic import ConfigDict, Field, StringConstraints
 
 from axformer.wire.base import NAME_LENGTH, Schema
 
+_Label = Annotated[str, StringConstraints(max_length=10 * NAME_LENGTH)]
 _Text = Annotated[str, StringConstraints(max_length=NAME_LENGTH)]
 
 
@@ -14,8 +15,9 @@ class LabelCreate(Schema):
 
     id: _Text
     """The row's, as ``needed`` has it."""
-    label: int | _Text | list[int | _Text] | None
-    """The name of a class or its index; of several classes those that apply, of words a tag for each. Null withdraws yours."""
+    label: int | _Label | list[int | _Label] | None
+    """The name of a class or its index; of several classes those that apply, of words a tag for each; the answer to a question.
+    Null withdraws yours."""
 
 
 class LabelsCreate(Schema):

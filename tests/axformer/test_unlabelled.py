@@ -16,17 +16,20 @@ from axformer.cli.main import app
 from axformer.config import make_config
 from axformer.data.columns import OWN_ANSWERS
 from axformer.data.reading import rows_of
+from axformer.data.written import compared
 from axformer.errors import ConfigError, InputError
 from axformer.intake.checkpoint import from_memory
 from axformer.intake.dataset import prepare
 from axformer.labels import given_labels, read_sheet
+from axformer.plan.trial import Trial
+from axformer.run import PruningRun
 from axformer.scores.answer_sheets import AnsweringModel, ConfirmingRows, sheet_of
-from axformer.scores.labelling import asked_words, needed, p_value_of, standing_of
+from axformer.scores.labelling import NONE_OF_THESE, asked_words, choices_of, needed, p_value_of, standing_of
 from axformer.scores.measured import measure
 from axformer.scores.own_answers import split, with_own_answers, without_those_of
 from axformer.scores.task_tests import paired_test, takes_unlabelled
 from axformer.wire.answer_sheet import AnswerSheet
-from axformer.wire.run import read_run
+from axformer.wire.run import Run, read_run
 from tests.family_cases import SETTINGS, Case, checkpoint_of
 from tests.tiny_models import (
     choice_rows,
@@ -62,7 +65,7 @@ def without_answers(rows: list[dict[str, object]]) -> list[dict[str, object]]:
     ]
 
 
-@pytest.mark.parametrize("task", [task for task in MANY if task != "question_answering"])
+@pytest.mark.parametrize("task", MANY)
 def test_own_answers_are_labels_that_the_untouched_model_always_gets_right(task: str) -> None:
     checkpoint = checkpoint_of(Case(FAMILIES.get(task, "bert"), task))
     data = with_own_answers(rows_of(without_answers(MANY[task])), None, checkpoint, CONFIG)
@@ -93,14 +96,11 @@ def test_copies_stay_on_one_side_and_half_at_most_calibrate(calibrate_rows: int)
     assert "are also among the training rows, and are left out" in note
 
 
-@pytest.mark.parametrize(
-    "task", ["classification", "multi_label_classification", "multiple_choice", "token_classification"]
-)
+@pytest.mark.parametrize("task", [task for task in MANY if task != "regression"])
 def test_with_all_labels_a_sheet_is_the_paired_test_and_without_any_never_kinder(task: str) -> None:
     case = Case(FAMILIES.get(task, "bert"), task)
     checkpoint = checkpoint_of(case)
-    if not takes_unlabelled(checkpoint.task):
-        pytest.skip("its metric is no mean over rows")
+    assert takes_unlabelled(checkpoint.task)
     labelled = prepare(rows_of(MANY[task]), checkpoint, CONFIG)
     own = with_own_answers(rows_of(without_answers(MANY[task])), None, checkpoint, CONFIG)
     other = tiny_other(case)
@@ -139,14 +139,13 @@ def truth_of(sheet: AnswerSheet, labelled: Any, checkpoint: Any) -> dict[str, An
     """The labels of the changed rows, by their ids."""
     del checkpoint
     keys = [key.hex() for key in labelled.samples.encoded.keys]
-    votes = labelled.samples.voters.tolist()
-    labels = {
-        key: label
-        for key, label, votes_here in zip(keys, labelled.samples.encoded.labels, votes, strict=True)
-        if votes_here
-    }
+    votes, encoded = labelled.samples.voters.tolist(), labelled.samples.encoded
+    given = encoded.labels if encoded.reading is None else [texts[0] for texts in encoded.reading.answers]
+    labels = {key: label for key, label, votes_here in zip(keys, given, votes, strict=True) if votes_here}
 
     def plain(label: Any) -> Any:
+        if isinstance(label, str):
+            return compared(label)
         return [int(one) for one in label if one != -100] if isinstance(label, list) else int(label)
 
     return {row.id: plain(labels[row.id]) for row in sheet.changed}
@@ -201,6 +200,26 @@ def test_labels_of_changed_answers_certify_a_smaller_model_and_make_it(result: P
     ], "the models are made again as they were"
     made = axformer.load(result.parent / "better")
     assert sum(one.numel() for one in made.parameters()) == again["pruned"]["parameters"]
+
+
+@pytest.mark.slow
+def test_labels_certify_a_model_that_is_handed_out_and_choose_no_other(result: Path) -> None:
+    asked = Run.model_validate_json((result / "run.json").read_bytes())
+    trace = [Trial.model_validate_json(line) for line in (result / "trace.jsonl").read_text("utf-8").splitlines()]
+    sheet = read_sheet(result)
+    last = sheet.models[2]
+    assert (last.form, trace[-1].seq) == ("compact", last.seq)
+    favoured = {row.id: last.answers.get(row.place, row.before) for row in sheet.changed}
+    for labels, is_certified in ((favoured, True), ({row.id: row.before for row in sheet.changed}, False)):
+        run = PruningRun.open(asked)
+        run.labels = labels
+        for _ in run.trials(trace, upto=last.seq):
+            pass
+        assert run.decisions.measured is not None
+        assert run.decisions.measured.point.seq == last.seq
+        told = run.decisions.certificate
+        assert (told is not None) == is_certified
+        assert told is None or told.kept == last.seq
 
 
 def _first_other(sheet: AnswerSheet, place: int) -> Any:
@@ -298,6 +317,37 @@ def test_a_sheet_of_chunks_knows_those_of_labelled_rows_and_labels_are_its_tags(
 
 
 @pytest.mark.slow
+def test_a_person_chooses_among_the_answers_to_a_question(tmp_path: Path) -> None:
+    model = checkpoint_of(Case("bert", "question_answering"))
+    model.model.save_pretrained(tmp_path / "model")
+    model.tokenizer.save_pretrained(tmp_path / "model")
+    write_rows(tmp_path / "free.jsonl", without_answers(question_rows(300)))
+    done = axformer_of(
+        *("prune", tmp_path / "model", "--unlabelled", tmp_path / "free.jsonl", "--goal", "within-points=10"),
+        *("--set", "budgets=[0.95, 0.8]", "--forms", "compact", "--output", tmp_path / "small"),
+    )
+    assert done.exit_code == 0, done.output
+    assert "every question is taken to have an answer" in " ".join(done.output.split())
+    sheet = read_sheet(tmp_path / "small")
+    assert (sheet.test, sheet.metric) == ("exact", "exact match")
+    row = needed(sheet, {})[0]
+    assert {"question", "context"} == set(row.inputs)
+    choices = choices_of(sheet, row)
+    assert row.before in choices
+    assert choices[-1] == NONE_OF_THESE
+    assert choices[:-1] == sorted(choices[:-1]), "the order does not say which model answered what"
+    shown = axformer_of("label", tmp_path / "small", "--by", "ann", typed="1\nq\n")
+    assert shown.exit_code in (0, 1), shown.output
+    assert all(choice in shown.output for choice in choices)
+    (given,) = map(json.loads, (tmp_path / "small" / "labels.jsonl").read_text(encoding="utf-8").splitlines())
+    assert given["label"] in choices[:-1]
+    favoured = {row.id: _first_other(sheet, row.place) for row in sheet.changed}
+    lost = {row.id: row.before for row in sheet.changed}
+    margins = [p_value_of(sheet, sheet.models[0], labels, 0.1) for labels in (favoured, {}, lost)]
+    assert margins[0] < margins[1] == pytest.approx(margins[2], abs=1e-3)
+
+
+@pytest.mark.slow
 def test_labels_of_changed_chunks_certify_the_f1_of_a_tagger(tmp_path: Path) -> None:
     model, tokenizer, rows = chunk_tagger(400)
     model.save_pretrained(tmp_path / "model")
@@ -332,9 +382,9 @@ def test_goals_work_without_any_label(goal: str) -> None:
 
 
 def test_a_task_whose_answers_are_no_labels_needs_data() -> None:
-    checkpoint = checkpoint_of(Case("bert", "question_answering"))
-    rows = without_answers(SETTINGS["question_answering"][2])
-    with pytest.raises(ConfigError, match="too little for a model for question answering"):
+    checkpoint = checkpoint_of(Case("gpt2", "causal_lm"))
+    rows = without_answers(SETTINGS["causal_lm"][2])
+    with pytest.raises(ConfigError, match="too little for a model for causal lm"):
         axformer.prune(checkpoint.model, checkpoint.tokenizer, unlabelled=rows, goal="operations=1.5", max_length=24)
 
 

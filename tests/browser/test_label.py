@@ -135,7 +135,8 @@ def test_a_label_that_gets_lost_is_said_and_asked_again(
 
 
 @pytest.mark.parametrize(
-    "task", ["pairs", "multiple_choice", "token_classification", "multi_label_classification", "many"]
+    "task",
+    ["pairs", "multiple_choice", "question_answering", "token_classification", "multi_label_classification", "many"],
 )
 def test_on_a_phone_nothing_is_wider_than_the_screen_and_buttons_are_large(
     open_tab: Open, stage: Stage, team: Team, task: str

@@ -99,6 +99,13 @@ def test_a_skipped_text_comes_last_if_at_all(member, finish, sessions):
             [1, 2, 0, 3, 0, 0],
             ["Angela <mark>Merkel</mark> visited"],
         ),
+        (
+            "question_answering",
+            {"label": "0"},
+            "1912",
+            ["When was the bridge", "<span>in 1913</span>", "<span>none of these</span>", "&lt;b&gt;"],
+        ),
+        ("question_answering", {"label": "2"}, "none of these", []),
         ("multi_label_classification", {"label": ["0", "2"]}, [1, 0, 1], ["All that apply", "<span>price</span>"]),
         ("multi_label_classification", {}, [0, 0, 0], []),
         ("many", {"label": "43"}, 43, ["Find a class", "<span>exchange 11</span>"]),
@@ -121,7 +128,13 @@ def test_of_tags_only_words_are_asked_that_changed(member, finish):
 
 
 @pytest.mark.parametrize(
-    ("task", "sent"), [("pairs", {}), ("pairs", {"label": "x"}), ("token_classification", {"word.1": "2"})]
+    ("task", "sent"),
+    [
+        ("pairs", {}),
+        ("question_answering", {"label": "-1"}),
+        ("pairs", {"label": "x"}),
+        ("token_classification", {"word.1": "2"}),
+    ],
 )
 def test_nothing_chosen_stores_nothing(member, finish, sessions, task, sent):
     job_id = finish(small_sheet(task))

@@ -4,7 +4,6 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 
-from axformer.forms.kinds import COMPACT
 from axformer.scores.labelling import Labels
 from axformer.wire.analyses import AnalysisRun
 from axformer.wire.kinds import JobKind
@@ -114,13 +113,13 @@ def _order(context: WorkerContext, job: Job, inputs: JobInputs, sandbox: Sandbox
 
 
 def _labels(context: WorkerContext, job: Job) -> tuple[Labels, float | None]:
-    """The labels that certify the model in PyTorch that an export hands out, and within what points; none if they do not."""
+    """The labels that certify a form of the model that an export hands out, and within what points; none if they do not."""
     if job.exported_from is None:
         return {}, None
     with session_scope(context.sessions) as session:
         known = labelled_of(find_job(session, job.exported_from, job.team_id))
-        form = next((one for one in known.forms if one.form == COMPACT), None) if known else None
-        if form is None or job.upto not in form.certified:
+        form = next((one for one in known.forms if job.upto in one.certified), None) if known else None
+        if form is None:
             return {}, None
         return agreed_on(labels_of(session, job.exported_from)), float(form.certificate["points"])
 

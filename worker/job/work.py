@@ -210,14 +210,16 @@ def _checked(published: Published, shape: type[Report | Analysis], trials: int) 
 
 
 def _check_certificate(work: ClaimedJob, report: Mapping[str, Any]) -> None:
-    """Compute a certificate again from labels and the answers that lie beside the report, where there are any.
+    """Compute the certificates of the model and of its forms again, from labels and the answers beside the report, if there are
+    any.
 
     Raises:
         ProcessMisbehavedError: they are no answers, or give another certificate.
     """
-    told, place = report.get("certificate"), work.opened.sandbox.made / RESULT / SHEET
-    if told is None or work.job.kind is JobKind.ANALYSIS or not os.path.lexists(place):
+    told, place = {COMPACT: report.get("certificate")}, work.opened.sandbox.made / RESULT / SHEET
+    if work.job.kind is JobKind.ANALYSIS or not os.path.lexists(place):
         return
+    told |= {form["name"]: form["certificate"] for form in report["forms"] if form["name"] != COMPACT}
     with ExitStack() as opened:
         try:
             content = delivered(place.parent, opened, work.context.settings.result_max_bytes)[SHEET].read(
@@ -226,11 +228,14 @@ def _check_certificate(work: ClaimedJob, report: Mapping[str, Any]) -> None:
             sheet = AnswerSheet.model_validate_json(content[: _SHEET_BYTES + 1])
         except (DeliveryError, ValidationError) as error:
             raise ProcessMisbehavedError(f"its answers are not valid: {type(error).__name__}") from None
-    asked = sheet.model_copy(update={"points": told["points"]})
-    found = certify_sheet(asked, COMPACT, work.opened.labels).model_dump(mode="json")
-    differing = [name for name in _CERTIFIED if found[name] != told[name]]
-    if differing:
-        raise ProcessMisbehavedError(f"its answers give another certificate: {', '.join(differing)}")
+    for form, certificate in told.items():
+        if certificate is None:
+            continue
+        asked = sheet.model_copy(update={"points": certificate["points"]})
+        found = certify_sheet(asked, form, work.opened.labels).model_dump(mode="json")
+        differing = [name for name in _CERTIFIED if found[name] != certificate[name]]
+        if differing:
+            raise ProcessMisbehavedError(f"its answers give another certificate of {form}: {', '.join(differing)}")
 
 
 _CERTIFIED = ("points", "rows", "unlabelled", "metric", "test", "tested", "passed", "kept")

@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from axformer.tasks.question_answering import exact_match, word_f1, words_of
+from axformer.data.written import words_of
+from axformer.tasks.question_answering import exact_match, word_f1
 from axformer.tasks.spans import MAX_ANSWER_TOKENS, SpanScores, Window, best_span
 
 

@@ -13,6 +13,7 @@ from transformers import AutoModelForQuestionAnswering
 
 from axformer.config import PassConfig
 from axformer.data.reading import read_rows, rows_of
+from axformer.data.written import words_of
 from axformer.errors import DataError
 from axformer.intake.checkpoint import from_memory
 from axformer.intake.dataset import prepare
@@ -20,7 +21,7 @@ from axformer.methods.confirmation import CONFIRMING
 from axformer.pruning import prune
 from axformer.run import PruningRun
 from axformer.scores.measured import measure
-from axformer.tasks.question_answering import QuestionAnswering, words_of
+from axformer.tasks.question_answering import QuestionAnswering
 from axformer.tasks.right_answers import right_answers
 from axformer.tasks.spans import best_span
 from tests.axformer.tasks.test_losses import partly_answered_rows, samples_of

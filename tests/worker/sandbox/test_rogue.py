@@ -236,8 +236,8 @@ def test_a_report_that_is_too_long_is_not_stored(run: Run, told: str, report: di
     ("changes", "told"),
     [
         ({}, None),
-        ({"passed": 1}, "its answers give another certificate: passed"),
-        ({"kept": 2, "rows": 9000}, "its answers give another certificate: rows, kept"),
+        ({"passed": 1}, "its answers give another certificate of compact: passed"),
+        ({"kept": 2, "rows": 9000}, "its answers give another certificate of compact: rows, kept"),
         (None, "its answers are not valid"),
     ],
 )
