@@ -9,14 +9,14 @@ from axformer.data.columns import DataSource
 from axformer.data.reading import read_rows
 from axformer.errors import ConfigError
 from axformer.forms.form import Form, NotMade
-from axformer.forms.kinds import ONNX, ONNX_INT8, STOCK
+from axformer.forms.kinds import ONNX, ONNX_FP16, ONNX_INT8, STOCK
 from axformer.forms.make import Finished, make_forms
 from axformer.intake.dataset import prepare
 from axformer.plan.plan import read_plan_file
 from axformer.reporting.bench import compact_checkpoint
 from axformer.reporting.hub_card import write_hub_card
 
-FROM_COMPACT = (STOCK, ONNX, ONNX_INT8)
+FROM_COMPACT = (STOCK, ONNX, ONNX_FP16, ONNX_INT8)
 """The forms that can be made from the compact one."""
 _FROM_A_RESULT = "It was made smaller; the card of its result says what was removed, and what that cost."
 

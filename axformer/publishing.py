@@ -141,7 +141,8 @@ def publish(
         # The fresh process does its imports while both models are measured.
         both = made.both or doubted(measure_both(checkpoint, made.model, validation, others, seen), decided.doubts)
         is_trained = made.repaired is not None
-        finished = Finished(checkpoint, plan, made.model, validation.samples, made.fits, is_trained)
+        more = [data.samples for data in others.values() if data is not None]
+        finished = Finished(checkpoint, plan, made.model, validation.samples, made.fits, is_trained, more=more)
         is_whole = plan == Plan.full(checkpoint.dimensions) and not is_trained
         before = made.before
         if before is None and (not is_whole or decided.decisions.measured is not None):

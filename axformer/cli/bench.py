@@ -15,6 +15,8 @@ from axformer.data.columns import DataSource
 from axformer.reporting.table import number
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from axformer.reporting.bench import BenchReport
     from axformer.wire.report import FormReport, SpeedCell
 
@@ -53,7 +55,8 @@ def bench(
 
 
 def _summary(report: "BenchReport") -> Table:
-    table, forms = _table("What the forms are worth", report), _columns(report)
+    forms = _columns(report)
+    table = _table("What the forms are worth", forms)
     table.add_row("weight files, MB", *(number(form.bytes, ".1f", 1e-6) for form in forms))
     table.add_row("loads in, s", *(number(form.load_seconds, ".2f") for form in forms))
     table.add_row("memory at most, MB", *(number(form.peak_bytes, ".0f", 1e-6) for form in forms))
@@ -67,17 +70,18 @@ def _summary(report: "BenchReport") -> Table:
 
 
 def _speed(report: "BenchReport") -> Table:
-    table = _table("Milliseconds of a batch: median, 95 % below; inputs a second", report)
-    for cells in zip(*(form.speed for form in _columns(report)), strict=True):
+    timed = [form for form in _columns(report) if form.speed]
+    table = _table("Milliseconds of a batch: median, 95 % below; inputs a second", timed)
+    for cells in zip(*(form.speed for form in timed), strict=True):
         length = "own lengths" if cells[0].length is None else f"{cells[0].length} tokens"
         table.add_row(f"{cells[0].batch} × {length}", *map(_cell, cells))
     return table
 
 
-def _table(title: str, report: "BenchReport") -> Table:
+def _table(title: str, forms: "Sequence[FormReport]") -> Table:
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("", no_wrap=True)
-    for form in _columns(report):
+    for form in forms:
         table.add_column(form.name, justify="right")
     return table
 

@@ -49,8 +49,8 @@ OutputOption = Annotated[Path, typer.Option(help="Directory for the forms; it mu
 UsualFormsOption = Annotated[
     str | None,
     typer.Option(
-        help="Forms to make, comma-separated: compact, stock, zeroed, onnx, onnx_int8. By default compact, and stock where "
-        "whole layers are dropped and nothing else."
+        help="Forms to make, comma-separated: compact, stock, zeroed, onnx, onnx_fp16, onnx_int8. By default compact, and "
+        "stock where whole layers are dropped and nothing else."
     ),
 ]
 CalibrateOption = Annotated[
@@ -150,7 +150,9 @@ def export(
     result: Annotated[Path, typer.Argument(help="Directory of a result, as axformer prune writes it.")],
     data: DataOption,
     output: OutputOption,
-    forms: Annotated[str, typer.Option(help="Forms to make, comma-separated: stock, onnx, onnx_int8.")] = "onnx",
+    forms: Annotated[
+        str, typer.Option(help="Forms to make, comma-separated: stock, onnx, onnx_fp16, onnx_int8.")
+    ] = "onnx",
     columns: ColumnsOption = None,
     device: DeviceOption = "auto",
     as_json: JsonOption = False,

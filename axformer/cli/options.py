@@ -72,7 +72,8 @@ PoolingOption = Annotated[
     typer.Option(help="How a plain encoder's tokens become the vector of a text: mean, cls, max or lasttoken."),
 ]
 FormsOption = Annotated[
-    str | None, typer.Option(help="Forms of the result, comma-separated: compact, stock, zeroed, onnx, onnx_int8.")
+    str | None,
+    typer.Option(help="Forms of the result, comma-separated: compact, stock, zeroed, onnx, onnx_fp16, onnx_int8."),
 ]
 
 ReportJsonOption = Annotated[bool, typer.Option("--json", help="Print report.json; progress goes to standard error.")]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 WEIGHTS = "*.safetensors"
-STOCK, COMPACT, ZEROED, ONNX, ONNX_INT8 = "stock", "compact", "zeroed", "onnx", "onnx_int8"
+STOCK, COMPACT, ZEROED, ONNX, ONNX_FP16, ONNX_INT8 = "stock", "compact", "zeroed", "onnx", "onnx_fp16", "onnx_int8"
 """The names of the forms. The others are compared with the compact form."""
 HUB = "hub"
 """The directory of the ONNX forms, laid out as loaders of the Hugging Face Hub expect it (docs/serving.md)."""
@@ -40,6 +40,8 @@ class Kind:
     """The file to load in a directory that has several; empty where the directory is what is loaded."""
     loader: str = "load"
     """The name of the loader in its module."""
+    for_gpu: bool = False
+    """Whether only a GPU gains by it. Its speed and memory are then not measured on the CPU, and it is never advised."""
 
     @property
     def load(self) -> Callable[[Path, str], Any]:
@@ -126,6 +128,18 @@ _FORMS = (
         tolerance=1e-3,
         summary="a graph for runtimes without PyTorch, as small as the compact form in float32",
         keeps_format=False,
+    ),
+    Kind(
+        name=ONNX_FP16,
+        directory=HUB,
+        files="onnx/model_fp16.onnx*",
+        graph="onnx/model_fp16.onnx",
+        module="axformer.forms.onnx_model",
+        loader="load_fp16",
+        tolerance=2**-5,  # 32 roundings, as of models in 16 bits (axformer.forms.selfcheck)
+        summary="the same graph in half precision, for GPUs and browsers with WebGPU; on a CPU it is slower",
+        keeps_format=False,
+        for_gpu=True,
     ),
     Kind(
         name=ONNX_INT8,

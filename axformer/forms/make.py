@@ -17,8 +17,9 @@ from axformer.forms.facts import read_facts
 from axformer.forms.files import common_keys, older_keys, write_model, write_tokenizer
 from axformer.forms.form import CheckedForm, Form, NotMade
 from axformer.forms.fresh import FreshPython, program_of
-from axformer.forms.kinds import COMPACT, HUB, KINDS, ONNX, ONNX_INT8, STOCK, ZEROED, Kind
+from axformer.forms.kinds import COMPACT, HUB, KINDS, ONNX, ONNX_FP16, ONNX_INT8, STOCK, ZEROED, Kind
 from axformer.forms.onnx import write_onnx
+from axformer.forms.onnx_fp16 import write_onnx_fp16
 from axformer.forms.onnx_int8 import write_onnx_int8
 from axformer.forms.selfcheck import check_difference, check_numbers, self_check
 from axformer.forms.sentences import write_sentences
@@ -50,6 +51,8 @@ class Finished:
     """Whether the compact model was trained, so that all its weights differ from the checkpoint's."""
     written: Mapping[str, Path] = field(default_factory=dict)
     """Directories of :func:`loaded_form` with a form of this very model, by name; they are copied, and not made again."""
+    more: Sequence[Samples] = ()
+    """More real inputs, for forms in half precision, which may overflow on some of them alone."""
 
 
 def usual_forms(plan: Plan, dimensions: Dimensions) -> tuple[str, ...]:
@@ -83,8 +86,8 @@ def make_forms(
         outputs differ. The files of a form that was not made are deleted.
 
     Raises:
-        ArtifactError: the compact form, which every model can have, is among them, and none passed its check; or the model's
-            own outputs are not numbers.
+        ArtifactError: the compact form, which every model can have, is among them, and none but such for GPUs passed its check;
+            or the model's own outputs are not numbers.
     """
     if any(KINDS[name].keeps_format for name in names):
         check_numbers(finished.model, finished.checkpoint.tokenizer, finished.samples.encoded)
@@ -95,7 +98,7 @@ def make_forms(
             if steps is not None:
                 steps.advance(detail=f"making and checking the form {name}")
             forms.append(_made(finished, kind, result, pythons[name], forms))
-    if COMPACT in names and not any(isinstance(form, Form) for form in forms):
+    if COMPACT in names and not any(isinstance(form, Form) and not KINDS[form.name].for_gpu for form in forms):
         raise ArtifactError("; ".join(form.reason for form in forms if isinstance(form, NotMade)))
     return forms
 
@@ -140,7 +143,7 @@ def _made(
 ) -> Form | NotMade:
     directory = result / kind.directory
     graph = next((form for form in before if form.name == ONNX), None)
-    if kind.name == ONNX_INT8 and isinstance(graph, NotMade) and graph.failed:
+    if kind.name in (ONNX_FP16, ONNX_INT8) and isinstance(graph, NotMade) and graph.failed:
         return NotMade(kind.name, f"it is made of the graph that failed its check: {graph.reason}", failed=True)
     try:
         _WRITERS[kind.name](finished, result)
@@ -164,13 +167,24 @@ def _checked(finished: Finished, kind: Kind, directory: Path, python: FreshPytho
             python,
             pooled=checkpoint.task.pooled,
         )
-    form = Form(kind.name, kind.load(directory, str(model.device)), kind.bytes_in(directory), fresh)
-    with computing_in(model, torch.float32), computing_in(form.model, torch.float32):
-        expected, agreements = compare_outputs(model, {kind.name: form.model}, checkpoint.task, finished.samples)
+    loaded = kind.load(directory, str(model.device))
+    form = Form(kind.name, loaded, kind.bytes_in(directory), None if kind.for_gpu else fresh)
+    checked = [
+        _agreeing(finished, kind, loaded, samples)
+        for samples in (finished.samples, *(finished.more if kind.for_gpu else ()))
+    ]
+    return replace(form, checked=checked[0])
+
+
+def _agreeing(finished: Finished, kind: Kind, loaded: Any, samples: Samples) -> CheckedForm:
+    """Compare a form with the model in memory on all rows of a data set, and refuse it if it differs."""
+    task, model = finished.checkpoint.task, finished.model
+    with computing_in(model, torch.float32), computing_in(loaded, torch.float32):
+        expected, agreements = compare_outputs(model, {kind.name: loaded}, task, samples)
     agreement = agreements[kind.name]
     what = f"form '{kind.name}': its logits over the data"
     check_difference(what, agreement.difference, kind.tolerance, agreement.largest)
-    return replace(form, checked=CheckedForm(expected, agreement))
+    return CheckedForm(expected, agreement)
 
 
 def _write_compact(finished: Finished, result: Path) -> None:
@@ -206,17 +220,26 @@ def _write_onnx(finished: Finished, result: Path) -> None:
     write_sentences(checkpoint.model.config, directory)
 
 
+def _write_onnx_fp16(finished: Finished, result: Path) -> None:
+    _write_from_graph(finished, result, write_onnx_fp16)
+
+
 def _write_onnx_int8(finished: Finished, result: Path) -> None:
-    """Quantize the ONNX form if it was written already, or else a temporary one, unless that was done before."""
-    if KINDS[ONNX].is_in(result):
-        write_onnx_int8(result / HUB, result / HUB)
-        return
-    if ONNX_INT8 in finished.written:
+    """Quantize the graph, unless that was done before."""
+    if ONNX_INT8 in finished.written and not KINDS[ONNX].is_in(result):
         shutil.copytree(finished.written[ONNX_INT8] / HUB, result / HUB, dirs_exist_ok=True)
+        return
+    _write_from_graph(finished, result, write_onnx_int8)
+
+
+def _write_from_graph(finished: Finished, result: Path, write: Callable[[Path, Path], None]) -> None:
+    """Write a form that is made of the ONNX form if that was written already, or else of a temporary one."""
+    if KINDS[ONNX].is_in(result):
+        write(result / HUB, result / HUB)
         return
     with tempfile.TemporaryDirectory(prefix="axformer-onnx-") as scratch:
         _write_onnx(finished, Path(scratch))
-        write_onnx_int8(Path(scratch) / HUB, result / HUB)
+        write(Path(scratch) / HUB, result / HUB)
 
 
 _WRITERS: Mapping[str, Callable[[Finished, Path], None]] = {
@@ -224,5 +247,6 @@ _WRITERS: Mapping[str, Callable[[Finished, Path], None]] = {
     COMPACT: _write_compact,
     ZEROED: _write_zeroed,
     ONNX: _write_onnx,
+    ONNX_FP16: _write_onnx_fp16,
     ONNX_INT8: _write_onnx_int8,
 }

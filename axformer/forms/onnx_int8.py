@@ -36,7 +36,7 @@ def write_onnx_int8(source: Path, directory: Path) -> None:
     """
     quantization = needed("onnxruntime.quantization")
     read_facts(source)
-    model = _read(source / GRAPH_FILE)
+    model = read_graph(source / GRAPH_FILE)
     _round_tables(model.graph)
     model.graph.ClearField("value_info")  # shapes of weights, which the quantizer transposes
     quantization.quant_utils.add_pre_process_metadata(model)  # the exporter has folded constants already
@@ -55,12 +55,22 @@ def write_onnx_int8(source: Path, directory: Path) -> None:
     except Exception as error:  # from the quantizer: all concern this model
         raise FormError(f"the ONNX graph cannot be quantized: {first_line(error)}") from error
     if directory != source:
-        for path in source.iterdir():
-            if path.is_file():
-                shutil.copy2(path, directory)
+        copy_beside(source, directory)
 
 
-def _read(path: Path) -> Any:
+def copy_beside(source: Path, directory: Path) -> None:
+    """Copy what is beside the graphs."""
+    for path in source.iterdir():
+        if path.is_file():
+            shutil.copy2(path, directory)
+
+
+def read_graph(path: Path) -> Any:
+    """Read a graph with its weights.
+
+    Raises:
+        ArtifactError: it is missing or damaged.
+    """
     onnx = needed("onnx")
     try:
         return onnx.load(path)

@@ -82,6 +82,12 @@ def _compare(what: str, expected: Tensor, found: Tensor | None, tolerance: float
     dtype = expected.dtype
     if real is not None:
         expected, found = expected[real], found[real]
+    lost = int((expected.isfinite() & ~found.isfinite()).sum())
+    if lost:
+        raise ArtifactError(
+            f"{what} are no numbers at {lost} of {found.numel()} places, as where numbers grow beyond its precision; it was "
+            "not published"
+        )
     difference = float((found.float() - expected.float()).abs().max())
     check_difference(what, difference, tolerance, largest_of(expected), dtype)
 

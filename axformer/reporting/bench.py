@@ -170,8 +170,9 @@ def _forms(result: Path, compact: Checkpoint, encoded: Encoded, device: str) -> 
     for kind in KINDS.values():
         if kind.is_in(result):
             model = compact.model if kind.name == COMPACT else _load(result, kind, device)
-            fresh = _fresh(kind, result / kind.directory, compact, encoded, f"result '{result}'")
-            forms.append(Form(kind.name, model, kind.bytes_in(result / kind.directory), fresh))
+            directory, what = result / kind.directory, f"result '{result}'"
+            fresh = None if kind.for_gpu else _fresh(kind, directory, compact, encoded, what)
+            forms.append(Form(kind.name, model, kind.bytes_in(directory), fresh))
     return forms
 
 
@@ -216,12 +217,14 @@ def _speed(
     """Measure the cells of the untouched model (empty if it was not given) and of each form."""
     limits = limits_of(compact.head, compact.model.config, compact.architecture.max_tokens(compact.model.config))
     loads = workloads(encoded, compact.tokenizer, limits, own=rows is not None)
-    models = [form.model for form in forms]
+    models = [form.model for form in forms if not KINDS[form.name].for_gpu]
     if untouched is None:
-        return [], measure_speed(models, loads, effort)
-    with stock_attention_in(untouched.model):
-        first, *others = measure_speed([untouched.model, *models], loads, effort)
-    return first, others
+        first, others = [], measure_speed(models, loads, effort)
+    else:
+        with stock_attention_in(untouched.model):
+            first, *others = measure_speed([untouched.model, *models], loads, effort)
+    cells = iter(others)
+    return first, [[] if KINDS[form.name].for_gpu else next(cells) for form in forms]
 
 
 def _measured(

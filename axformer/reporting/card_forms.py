@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from axformer.architectures.heads import Head
-from axformer.forms.kinds import BASE, COMPACT, KINDS, ONNX, ONNX_INT8, STOCK, ZEROED, Kind, seen_from
+from axformer.forms.kinds import BASE, COMPACT, KINDS, ONNX, ONNX_FP16, ONNX_INT8, STOCK, ZEROED, Kind, seen_from
 from axformer.reporting.deployable import MANY
 from axformer.reporting.rendering import passage
 from axformer.reporting.table import UNKNOWN, Table, number
@@ -17,6 +17,7 @@ _TITLES = {
     COMPACT: "Compact",
     ZEROED: "Zeroed, without this package",
     ONNX: "ONNX",
+    ONNX_FP16: "ONNX in half precision",
     ONNX_INT8: "ONNX in int8",
 }
 

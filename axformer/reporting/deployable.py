@@ -30,6 +30,7 @@ TITLES = {
     "compact": "PyTorch",
     "zeroed": "PyTorch, zeroed",
     "onnx": "ONNX",
+    "onnx_fp16": "ONNX fp16",
     "onnx_int8": "ONNX int8",
 }
 """The names of forms for people."""
@@ -145,7 +146,8 @@ class Deployables:
     @property
     def pruned(self) -> Deployable:
         """The finished model in PyTorch; where that failed its check, in another form."""
-        return next((row for row in self.rows[1:] if row.name == "compact"), self.rows[-1])
+        timed = [row for row in self.rows[1:] if row.times is not None]
+        return next((row for row in self.rows[1:] if row.name == "compact"), (timed or self.rows)[-1])
 
     @property
     def what(self) -> str:

@@ -113,16 +113,20 @@ def measure_forms(
     made = [form for form in written.forms if isinstance(form, Form)]
     before = [form for form in written.before if isinstance(form, Form)]
     in_memory, agreements = _compared(checkpoint, model, made, validation.samples)
-    one_position, base_cells, *cells = _in_turns(checkpoint, model, (*before, *made), validation.samples, effort)
+    timed = [form for form in made if not KINDS[form.name].for_gpu]
+    one_position, base_cells, *cells = _in_turns(checkpoint, model, (*before, *timed), validation.samples, effort)
+    speeds = {form.name: speed for form, speed in zip(timed, cells[len(before) :], strict=False)}
     first = MeasuredForm(Form(BASE.name, checkpoint.model, checkpoint.bytes, None), base_cells, task, sets, dict(base))
     others = {name: data for name, data in sets.items() if data is not None and name != "validation"}
     alone = {name: one_by_one(data, checkpoint) for name, data in others.items()}
     sets_of = {ONNX_INT8: alone | {"validation": validation}}
     measured: dict[str, MeasuredForm] = {}
-    for form, speed in zip(made, cells[len(before) :], strict=False):
+    for form in made:
         agreement = agreements[form.name]
         known = {"validation": agreement.measured} | (dict(compact) if form.name == COMPACT else {})
-        measured[form.name] = MeasuredForm(form, speed, task, sets_of.get(form.name, sets), known, agreement.difference)
+        measured[form.name] = MeasuredForm(
+            *(form, speeds.get(form.name, []), task, sets_of.get(form.name, sets), known, agreement.difference)
+        )
     in_its_place = MeasuredForm(Form(COMPACT, model, 0, None), [], task, sets, {"validation": in_memory, **compact})
     compact_one = measured.get(COMPACT, in_its_place)  # where the compact form failed its check
     own = [

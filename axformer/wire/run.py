@@ -34,7 +34,7 @@ WITHOUT_LABELS = ("calibrate", "unlabelled")
 """Those whose labels nobody looks at."""
 IN_MEMORY = "memory"
 """The reference to what was given as a Python object."""
-FormName = Literal["stock", "compact", "zeroed", "onnx", "onnx_int8"]
+FormName = Literal["stock", "compact", "zeroed", "onnx", "onnx_fp16", "onnx_int8"]
 """The names of :data:`axformer.forms.kinds.KINDS`."""
 FORMS: tuple[FormName, ...] = FormName.__args__  # type: ignore[attr-defined]
 

@@ -42,13 +42,14 @@ def test_a_result_is_measured_against_its_checkpoint(every_form: Path, checkpoin
     for form, published in zip(report.forms, made, strict=True):
         assert (form.name, form.bytes) == (published["name"], published["bytes"])
         assert form.validation == pytest.approx(published["validation"], abs=1e-5)
-    compact, zeroed, onnx, int8 = report.forms
+    compact, zeroed, onnx, half, int8 = report.forms
     assert compact.max_logit_difference is None, "the others are compared with it"
-    for form, most in ((zeroed, 1e-5), (onnx, 1e-4), (int8, 10.0)):
+    for form, most in ((zeroed, 1e-5), (onnx, 1e-4), (half, 0.1), (int8, 10.0)):
         assert form.max_logit_difference is not None
         assert form.max_logit_difference < most
         assert form.change is not None
-    for form in (report.base, *report.forms):
+    assert (half.speed, half.peak_bytes) == ([], None), "it is for a GPU"
+    for form in (report.base, compact, zeroed, onnx, int8):
         assert {(cell.batch, cell.length) for cell in form.speed} == {
             (batch, length) for batch in BATCHES for length in (*LENGTHS, None)
         }

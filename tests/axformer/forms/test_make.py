@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from axformer.artifact import load
 from axformer.cli.main import app
+from axformer.data.batches import batched
 from axformer.errors import ArtifactError
 from axformer.forms import make
 from axformer.forms.form import Form, NotMade
@@ -24,9 +25,12 @@ from axformer.intake.checkpoint import load_checkpoint
 from axformer.model.compact import compact
 from axformer.plan.plan import Plan, read_plan_file
 from tests.family_cases import Case, checkpoint_of, data_of, some_plan
+from tests.tiny_families import DIMENSIONS
 from tests.tiny_models import save_tiny_checkpoint, tiny_config
 
 BERT = Case("bert", "classification")
+RARE = 53
+"""A token of some rows."""
 KNOBS = (
     "--preset",
     "paper",
@@ -140,6 +144,73 @@ def test_a_graph_that_fails_is_not_rounded_either(tmp_path: Path) -> None:
     assert not (tmp_path / "hub").exists()
 
 
+def grown(change: Any) -> Finished:
+    """A model whose numbers half precision does not hold."""
+    model = deepcopy(checkpoint_of(BERT).model)
+    with torch.no_grad():
+        change(model.bert)
+    checkpoint, plan = replace(checkpoint_of(BERT), model=model), Plan.full(DIMENSIONS).dropping((1, 2, 3))
+    return Finished(checkpoint, plan, compact(model, checkpoint.architecture, plan), data_of(BERT).samples)
+
+
+def with_a_large_weight(bert: Any) -> None:
+    bert.encoder.layer[0].output.dense.weight[3, 4] = 70_000.0
+
+
+def with_large_activations(bert: Any) -> None:
+    """A norm follows, so float32 says nothing of it."""
+    bert.encoder.layer[0].intermediate.dense.bias.fill_(60_000.0)
+    bert.encoder.layer[0].intermediate.dense.weight.mul_(40_000.0)
+
+
+def with_a_large_token(bert: Any) -> None:
+    """Only rows with this token overflow; a norm follows, to which the size of the others is all the same."""
+    tables = bert.embeddings
+    scale = 2_000.0 / tables.word_embeddings.weight.std()
+    for table in (tables.word_embeddings, tables.position_embeddings, tables.token_type_embeddings):
+        table.weight.mul_(scale)
+    tables.word_embeddings.weight[RARE] = 65_000.0
+
+
+@pytest.mark.parametrize(
+    ("change", "failed", "reason"),
+    [
+        (
+            with_a_large_weight,
+            False,
+            r"half precision, which ends at 65,504: the weight \S+ has a number of size 70,000",
+        ),
+        (with_large_activations, True, r"its logits are no numbers at \d+ of \d+ places, as where numbers grow"),
+    ],
+)
+def test_what_half_precision_does_not_hold_is_said_and_leaves_nothing(
+    change: Any, failed: bool, reason: str, tmp_path: Path
+) -> None:
+    small, half = make_forms(grown(change), ["compact", "onnx_fp16"], tmp_path)
+    assert isinstance(small, Form)
+    assert isinstance(half, NotMade)
+    assert half.failed == failed
+    assert re.search(reason, half.reason), half.reason
+    assert not (tmp_path / "hub").exists()
+
+
+def test_half_precision_is_tried_on_all_rows_that_there_are(tmp_path: Path) -> None:
+    """A single token overflows, which only further rows have."""
+    model = grown(with_a_large_token)
+    encoded = model.samples.encoded
+    ids = [[8 if token == RARE else token for token in row] for row in encoded.features["input_ids"]]
+    usual = replace(encoded, features={**encoded.features, "input_ids": ids})
+    tokenizer = model.checkpoint.tokenizer
+    without = batched(usual, tokenizer, batch_tokens=200, device="cpu")
+    (made,) = make_forms(replace(model, samples=without), ["onnx_fp16"], tmp_path / "made")
+    assert isinstance(made, Form), made.reason
+    assert made.fresh is None, "nothing is timed"
+    more = replace(model, samples=without, more=[model.samples])
+    (failed,) = make_forms(more, ["onnx_fp16"], tmp_path / "failed")
+    assert isinstance(failed, NotMade)
+    assert "logits that are not numbers; it was not published" in failed.reason
+
+
 @pytest.mark.slow
 def test_a_result_without_its_compact_form_says_so_everywhere(
     tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
@@ -175,6 +246,7 @@ def test_a_result_tells_of_all_its_forms(every_form: Path) -> None:
         assert form["made"], form["reason"]
         assert form["bytes"] == KINDS[name].bytes_in(every_form / form["directory"]) > 0
         assert form["max_logit_difference"] <= KINDS[name].tolerance
+        assert bool(form["speed"]) == (form["load_seconds"] is not None) == (not KINDS[name].for_gpu)
 
 
 def run(*arguments: object) -> Any:

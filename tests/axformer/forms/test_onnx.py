@@ -14,9 +14,11 @@ from torch import Tensor, nn
 import axformer.auto  # noqa: F401 - registers the compact models
 from axformer.errors import ArtifactError, FormError
 from axformer.forms.agreement import compare_outputs
+from axformer.forms.kinds import KINDS, ONNX_FP16
 from axformer.forms.onnx import GRAPH_FILE, write_onnx
+from axformer.forms.onnx_fp16 import HALF_FILE, write_onnx_fp16
 from axformer.forms.onnx_int8 import QUANTIZED_FILE, write_onnx_int8
-from axformer.forms.onnx_model import OnnxModel
+from axformer.forms.onnx_model import OnnxModel, load_fp16
 from axformer.intake.dataset import DataSet
 from axformer.model.compact import compact
 from axformer.scores.measured import measure
@@ -121,6 +123,59 @@ def test_int8_is_close_and_small(case: Case, home: Path) -> None:
     ]
     assert matrices
     assert {values.dtype.name for values in matrices} == {"int8"}
+
+
+def halved(case: Case, home: Path) -> Path:
+    directory = home / f"{case}-fp16"
+    if not directory.exists():
+        write_onnx_fp16(exported(case, home), directory)
+    return directory
+
+
+def bytes_of_weights(file: Path) -> int:
+    return sum(values.nbytes for values in weights_in(file).values())
+
+
+@pytest.mark.parametrize(
+    "case",
+    [BERT, Case("gpt2", "classification"), *(pytest.param(case, marks=pytest.mark.slow) for case in CASES[1:])],
+    ids=str,
+)
+def test_half_precision_is_close_and_has_half_of_the_bytes(case: Case, home: Path) -> None:
+    form, kind = load_fp16(halved(case, home), "cpu"), KINDS[ONNX_FP16]
+    agreement = compare_outputs(model_of(case), {"half": form}, checkpoint_of(case).task, uneven_data(case).samples)[1]
+    difference, largest = agreement["half"].difference, agreement["half"].largest
+    assert TOLERANCE < difference < kind.tolerance * max(1.0, largest), "half precision is not float32"
+    file = halved(case, home) / HALF_FILE
+    onnx.checker.check_model(onnx.load(file))
+    assert bytes_of_weights(file) < 0.52 * bytes_of_weights(exported(case, home) / GRAPH_FILE)
+    sides = (exported(case, home) / GRAPH_FILE, file)
+    whole, half = (onnx.load(side).graph for side in sides)
+    assert list(half.input) == list(whole.input)
+    assert list(half.output) == list(whole.output), "float32"
+
+
+@pytest.mark.slow
+def test_angles_of_far_positions_are_not_rounded(home: Path) -> None:
+    """At position 1,500 a half knows whole numbers only, so a rounded angle would be another one."""
+    case = Case("llama", "causal_lm")
+    forms = OnnxModel(exported(case, home)), load_fp16(halved(case, home), "cpu")
+    ids = torch.randint(5, 60, (1, 1_500), generator=torch.Generator().manual_seed(0))
+    whole, half = (form(input_ids=ids, attention_mask=torch.ones_like(ids)).logits for form in forms)
+    assert (whole - half).abs().max() < KINDS[ONNX_FP16].tolerance * whole.abs().max()
+
+
+def test_half_precision_may_have_its_weights_in_a_file_beside_the_graph(home: Path, tmp_path: Path) -> None:
+    parted = shutil.copytree(exported(BERT, home), tmp_path / "parted")
+    graph = onnx.load(parted / GRAPH_FILE)
+    onnx.save(graph, parted / GRAPH_FILE, save_as_external_data=True, location="model.onnx.data")
+    write_onnx_fp16(parted, tmp_path / "half")
+    forms = load_fp16(halved(BERT, home), "cpu"), load_fp16(tmp_path / "half", "cpu")
+    assert apart(forms[0], forms[1], BERT, uneven_data(BERT)) == 0.0
+    assert {path.name for path in (tmp_path / "half" / "onnx").iterdir()} == {
+        "model_fp16.onnx",
+        "model_fp16.onnx.data",
+    }
 
 
 @cases
@@ -236,9 +291,10 @@ def test_a_damaged_form_is_refused(damage: Any, home: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("damage", [cut_short, overwritten, without_graph, without_facts])
-def test_a_damaged_form_is_not_rounded(damage: Any, home: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("write", [write_onnx_int8, write_onnx_fp16])
+def test_a_damaged_form_is_not_rounded(write: Any, damage: Any, home: Path, tmp_path: Path) -> None:
     damaged = shutil.copytree(exported(BERT, home), tmp_path / "damaged")
     damage(damaged)
     with pytest.raises(ArtifactError, match="damaged"):
-        write_onnx_int8(damaged, tmp_path / "int8")
-    assert not (tmp_path / "int8").exists()
+        write(damaged, tmp_path / "rounded")
+    assert not (tmp_path / "rounded").exists()

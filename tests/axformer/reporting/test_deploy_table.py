@@ -95,6 +95,17 @@ def test_each_form_has_its_metric_its_change_and_its_speed_against_the_untouched
     assert text.rows[1] == ["PyTorch", "84.00", change, "2.0%", "5.00", "2.00 [1.94, 2.06]", "320", "90.0"]
 
 
+def test_a_form_that_is_not_timed_is_shown_and_never_advised() -> None:
+    half = form("onnx_fp16", 9.0, speed=[])
+    text = found(form("compact", 1.0), half).table()
+    assert [row[0] for row in text.rows] == ["before", "PyTorch", "ONNX fp16"]
+    assert text.rows[2][1] == "85.00"
+    assert text.rows[2][4:7] == [UNKNOWN] * 3
+    assert best(form("compact", 1.0), half) is None
+    assert best(half, form("onnx_int8", 2.0)) == "onnx_int8"
+    assert found(form("onnx", 2.0), half).pruned.name == "onnx"
+
+
 @pytest.mark.parametrize(
     ("lost", "gained", "rows", "points", "target"),
     [(8, 4, 100, 2.0, None), (10, 4, 60, 1.0, None), (800, 120, 2000, 5.0, {"reached": True})],
