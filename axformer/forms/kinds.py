@@ -137,7 +137,7 @@ _FORMS = (
         module="axformer.forms.onnx_model",
         loader="load_fp16",
         tolerance=2**-5,  # 32 roundings, as of models in 16 bits (axformer.forms.selfcheck)
-        summary="the same graph in half precision, for GPUs and browsers with WebGPU; on a CPU it is slower",
+        summary="the same graph in half precision, for GPUs and browsers with WebGPU; on a CPU it is no faster",
         keeps_format=False,
         for_gpu=True,
     ),
