@@ -14,7 +14,8 @@ AxFormerError
 Each class carries a ``code`` (stable, for programs); each message says what was wrong, with which value, what to do.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -129,3 +130,25 @@ def is_out_of_memory(error: BaseException) -> bool:
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
         return True
     return isinstance(error, RuntimeError) and _NO_MEMORY in str(error)
+
+
+class LibraryPanicError(Exception):
+    """A library in Rust panicked on its input, such as a tokenizer whose pattern fails on a text; the library still works.
+
+    A panic arrives as a class that is no ``Exception`` and cannot be imported, and would end the whole process.
+    """
+
+
+@contextmanager
+def panics_as_errors() -> Iterator[None]:
+    """Turn panics inside the block into errors.
+
+    Raises:
+        LibraryPanicError: for each panic.
+    """
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise LibraryPanicError(str(error)) from None

@@ -21,13 +21,12 @@ from axformer.architectures.heads import Head
 from axformer.architectures.registry import architecture_of
 from axformer.data.padding import Padding, padding_of
 from axformer.data.rows import Rows
-from axformer.errors import CheckpointError, first_line
+from axformer.errors import CheckpointError, first_line, panics_as_errors
 from axformer.intake.admission import Admitted, admit, check_loaded, loadable, names_of
 from axformer.intake.companions import Companions, companion_files, tokenizer_files
 from axformer.intake.label_names import ID2LABEL, LABEL2ID, label_maps, label_names
 from axformer.intake.names import KNOWN_NAMES
 from axformer.intake.objects import check_tokenizer, check_weights, model_in, with_plain_switches, without_autocast
-from axformer.intake.panics import panics_as_errors
 from axformer.intake.references import what_to_write, why_no_directory
 from axformer.intake.tokenizer_files import check_words, other_reading, unloadable
 from axformer.intake.word_spaces import with_word_spaces

@@ -15,9 +15,8 @@ from axformer.data.encoding import Encoded, TokenLimits
 from axformer.data.labels import ClassNames, Reading
 from axformer.data.rows import Rows
 from axformer.devices import batch_tokens_of
-from axformer.errors import CheckpointError, ConfigError, DataError, first_line
+from axformer.errors import CheckpointError, ConfigError, DataError, LibraryPanicError, first_line, panics_as_errors
 from axformer.intake.checkpoint import Checkpoint
-from axformer.intake.panics import LibraryPanicError, panics_as_errors
 from axformer.pulse import beat
 from axformer.tasks.embedding import SentenceEmbedding
 from axformer.wire.data_summary import ENOUGH_TOKENS

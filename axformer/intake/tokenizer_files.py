@@ -19,10 +19,9 @@ from typing import Any
 from transformers.convert_slow_tokenizer import import_protobuf
 from transformers.models.auto.tokenization_auto import TOKENIZER_MAPPING_NAMES, tokenizer_class_from_name
 
-from axformer.errors import CheckpointError
+from axformer.errors import CheckpointError, panics_as_errors
 from axformer.intake.limits import DIMENSIONS, LIST_LENGTH, NAME_LENGTH, SENTENCEPIECE_BYTES, TOKENIZER_BYTES
 from axformer.intake.names import SENTENCEPIECE_MODELS, TOKENIZER, TOKENIZER_CONFIG, TOKENIZER_OBJECTS, TOKENIZER_TABLES
-from axformer.intake.panics import panics_as_errors
 from axformer.intake.strict_json import read_json
 
 TOKENIZER_CLASSES = frozenset(
