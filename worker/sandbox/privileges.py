@@ -108,8 +108,7 @@ def count_in_group(processes: int) -> None:
         OSError: this process may make none, or the machine does not count processes in it.
     """
     with open("/proc/self/cgroup") as file:  # noqa: PTH123 - the launcher imports little
-        places = {kinds: path.rstrip("\n") for _, kinds, path in (line.split(":", 2) for line in file)}
-    parent = f"/sys/fs/cgroup/pids{places['pids']}" if "pids" in places else f"/sys/fs/cgroup{places.get('', '/')}"
+        parent = counted_in(file.read())
     for name in os.listdir(parent):  # noqa: PTH208
         if name.startswith(_GROUP) and not os.path.exists(f"/proc/{name.removeprefix(_GROUP)}"):  # noqa: PTH110
             with suppress(OSError):  # another process was first
@@ -122,6 +121,27 @@ def count_in_group(processes: int) -> None:
     except OSError:
         os.rmdir(group)  # noqa: PTH106
         raise
+
+
+def counted_in(own: str, root: str = "/sys/fs/cgroup") -> str:
+    """The directory below which a new control group counts processes.
+
+    It is the own group in version 1. In version 2 a group that holds processes hands no controller down, so the new group lies
+    beside that of this process, in the one above.
+
+    Args:
+        own: the groups of this process, as ``/proc/self/cgroup`` has them.
+        root: where control groups are mounted.
+    """
+    places = {kinds: path for _, kinds, path in (line.split(":", 2) for line in own.splitlines())}
+    if "pids" in places:
+        return f"{root}/pids{places['pids']}"
+    here = places.get("", "/")
+    for place in (here, here.rpartition("/")[0] or "/"):
+        with suppress(OSError), open(f"{root}{place}/cgroup.subtree_control") as file:  # noqa: PTH123 - as above
+            if "pids" in file.read().split():
+                return f"{root}{place}"
+    return f"{root}{here}"
 
 
 def go_first() -> None:

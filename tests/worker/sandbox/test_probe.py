@@ -13,6 +13,7 @@ from store.settings import Settings
 from worker.sandbox import system_calls
 from worker.sandbox.launch import FILES, PROCESSES, REMAINS
 from worker.sandbox.launch import ROOT as OWN_ROOT
+from worker.sandbox.privileges import counted_in
 from worker.sandbox.probe import refused_restrictions
 
 POOR = Path(__file__).with_name("poor_machine.py")
@@ -71,3 +72,27 @@ def test_a_worker_ends_where_they_are_required() -> None:
     assert found["ends"].startswith("AXFORMER_SANDBOX=required, and this machine does not grant ")
     assert f"{FILES}: no Landlock" in found["ends"]
     assert REMAINS not in found["ends"]
+
+
+@pytest.mark.parametrize(
+    ("own", "handing_down", "expected"),
+    [
+        ("9:name=systemd:/\n8:pids:/jobs\n0::/\n", [], "/pids/jobs"),
+        ("0::/system.slice/worker.service\n", ["/system.slice"], "/system.slice"),
+        (
+            "0::/system.slice/worker.service\n",
+            ["/system.slice", "/system.slice/worker.service"],
+            "/system.slice/worker.service",
+        ),
+        ("0::/worker\n", ["/"], "/"),
+        ("0::/\n", [], "/"),
+    ],
+)
+def test_a_job_is_counted_where_its_group_is_handed_a_counter(
+    tmp_path: Path, own: str, handing_down: list[str], expected: str
+) -> None:
+    for place in ("/", "/system.slice", "/system.slice/worker.service", "/worker"):
+        directory = tmp_path / place.lstrip("/")
+        directory.mkdir(exist_ok=True)
+        (directory / "cgroup.subtree_control").write_text("cpu memory pids\n" if place in handing_down else "cpu\n")
+    assert counted_in(own, str(tmp_path)) == f"{tmp_path}{expected}"
