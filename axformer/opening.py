@@ -7,6 +7,7 @@ import torch
 
 from axformer.config import RunConfig
 from axformer.config.common import BY_ROWS
+from axformer.config.goals import GoalName, parse_goal
 from axformer.data.columns import ANSWERS, OWN_ANSWERS, Columns, DataSource
 from axformer.data.encoding import Encoded
 from axformer.data.reading import read_rows
@@ -35,6 +36,7 @@ from axformer.scores.planning import POINT, USUAL_RATE, smallest_margin
 from axformer.scores.task_tests import takes_unlabelled
 from axformer.surroundings import Surroundings
 from axformer.tasks.causal_lm import CausalLanguageModelling
+from axformer.tasks.embedding import SentenceEmbedding, are_pairs
 from axformer.tasks.masked_lm import MaskedLanguageModelling
 from axformer.tasks.question_answering import QuestionAnswering
 from axformer.wire.finetuning import FinetuneSettings
@@ -109,6 +111,10 @@ def fitted_together(settled: SettledRun, checkpoint: Checkpoint, rows: Mapping[s
         calibration, confirming = split(free, deciding, checkpoint, config, calibrates=calibrates)
     if checkpoint.task.name == EMBEDDING:
         _check_embedder(config, confirms=free is not None)
+        goal = settled.run.goal
+        of_answers = goal is not None and parse_goal(goal).name is GoalName.SAME_ANSWERS
+        if config.within_points is not None and not of_answers and free is not None and are_pairs(free):
+            checkpoint = replace(checkpoint, task=SentenceEmbedding(checkpoint.model.config, by_partners=True))
     if deciding is None:
         check_can_answer(checkpoint.task)
         assert calibration is not None, "a run without validation data has unlabelled rows that calibrate"

@@ -38,6 +38,7 @@ from axformer.scores.importance import ScoreUnits
 from axformer.scores.labelling import Labels
 from axformer.scores.measured import Measured, measure
 from axformer.surroundings import Surroundings
+from axformer.tasks.embedding import SentenceEmbedding
 from axformer.wire.run import Run, SettledRun
 from axformer.wire.steps import OnStep, ignore
 
@@ -69,12 +70,15 @@ class PruningRun:
         self._checkpoint = checkpoint
         self._validation = validation
         self._unlabelled, self._on_unlabelled = unlabelled, on_unlabelled
+        by_partners = isinstance(checkpoint.task, SentenceEmbedding) and checkpoint.task.by_partners
         is_labelled = validation.samples.encoded.labels_as != OWN_ANSWERS
         self.deciding, self._confirming = (
             split_off(validation, checkpoint, config) if is_labelled else (validation, None)
         )
+        if by_partners:  # which stand in the place of labels
+            self._confirming, self._unlabelled = unlabelled, None
         check_deciding(self.deciding)
-        self.config, self._on_points = by_rows(config, self._confirming, unlabelled)
+        self.config, self._on_points = by_rows(config, self._confirming, self._unlabelled)
         config = self.config
         self._test = test
         self._repair = repair

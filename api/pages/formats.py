@@ -7,6 +7,8 @@ from typing import Any
 
 from markupsafe import Markup
 
+from axformer.wire.metrics import in_words
+
 UNKNOWN = "–"
 _COLUMNS_OPTION = re.compile(r"--columns (\S+)")
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
@@ -86,7 +88,7 @@ def figure(value: Any) -> str:
 
 def words(name: str) -> str:
     """An identifier as words."""
-    return name.replace("_", " ")
+    return in_words(name)
 
 
 def on_page(message: str) -> str:

@@ -13,6 +13,7 @@ from axformer.cli.libraries import ready
 from axformer.cli.options import ColumnsOption, DeviceOption, columns_of
 from axformer.data.columns import DataSource
 from axformer.reporting.table import number
+from axformer.wire.metrics import in_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,7 +64,7 @@ def _summary(report: "BenchReport") -> Table:
     table.add_row("of it before loading, MB", *(number(form.idle_bytes, ".0f", 1e-6) for form in forms))
     for name in report.forms[0].validation or {}:
         figures = [(form.validation or {}).get(name) for form in forms]
-        table.add_row(name.replace("_", " "), *(number(figure, ".4f") for figure in figures))
+        table.add_row(in_words(name), *(number(figure, ".4f") for figure in figures))
     if report.data is not None:
         table.add_row("logits differ by", *(number(form.max_logit_difference, ".1e") for form in forms))
     return table

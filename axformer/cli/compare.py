@@ -23,6 +23,7 @@ from axformer.plan.result_files import read_result
 from axformer.reporting.card_tables import sizes_of
 from axformer.reporting.deploy_table import deployables
 from axformer.reporting.side_by_side import side_by_side
+from axformer.wire.metrics import in_words
 
 LEAST, MOST = 2, 6
 """``show`` shows a single job; more than six do not fit a screen."""
@@ -177,7 +178,7 @@ def _figures(report: Mapping[str, Any]) -> dict[str, str]:
     rows = []
     for data, words in (("validation", "validation"), ("test", "held-out")):
         before, after = (report[side].get(data) or {} for side in ("base", "pruned"))
-        both = ((f"{words} {name.replace('_', ' ')}", before[name], after[name]) for name in before if name in after)
+        both = ((f"{words} {in_words(name)}", before[name], after[name]) for name in before if name in after)
         rows += [(name, f"{first:.4f}", f"{last:.4f}") for name, first, last in both]
     rows += [(name, before, after) for name, before, after, _ in sizes_of(report)]
     return {name: f"{before} → {after}" for name, before, after in rows}

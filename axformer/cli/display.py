@@ -20,6 +20,7 @@ from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.reporting.card_tables import SETS, share, sizes_of, without_removal
 from axformer.surroundings import Surroundings
 from axformer.wire.data_summary import ENOUGH_TOKENS, Refitted
+from axformer.wire.metrics import in_words
 from axformer.wire.steps import Step, StepName
 
 RECENT = 6
@@ -200,7 +201,7 @@ def before_and_after(report: Mapping[str, Any]) -> Table:
             continue  # the unlabelled rows say the same, and better
         for key, before in (base.get(data) or {}).items():
             after = pruned[data][key]
-            table.add_row(f"{name} {key.replace('_', ' ')}", f"{before:.4f}", f"{after:.4f}", f"{after - before:+.4f}")
+            table.add_row(f"{name} {in_words(key)}", f"{before:.4f}", f"{after:.4f}", f"{after - before:+.4f}")
     table.add_section()
     for row in sizes_of(report):
         table.add_row(*row)

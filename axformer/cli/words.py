@@ -12,7 +12,7 @@ from rich.text import Text
 from axformer.cli.display import duration
 from axformer.client.answers import Job, JobProgress, JobReport, Place
 from axformer.wire.kinds import JobKind
-from axformer.wire.metrics import judging_metric
+from axformer.wire.metrics import in_words, judging_metric
 from axformer.wire.states import JobOutcome
 
 NOTHING = "–"
@@ -75,7 +75,7 @@ class Outcome:
     @property
     def words(self) -> str:
         """The figure's name for people."""
-        return self.figure.replace("_", " ")
+        return in_words(self.figure)
 
 
 def outcome(report: JobReport) -> Outcome:

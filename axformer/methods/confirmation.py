@@ -32,7 +32,7 @@ from axformer.scores.measured import Measured, Recording, measure
 from axformer.scores.planning import USUAL_POINTS
 from axformer.scores.task_tests import paired_test
 from axformer.wire.answer_sheet import AnswerSheet
-from axformer.wire.metrics import first_metric
+from axformer.wire.metrics import in_words, judging_metric
 from axformer.wire.steps import Counter, OnStep, StepName, ignore
 from axformer.wire.verdicts import Certificate
 
@@ -208,9 +208,9 @@ def note_of(measured: MeasuredPath, config: RunConfig) -> str | None:
     if accepted == 0 or measured.loss is None:
         return None
     confirming = [figures[CONFIRMING] for figures in measured.figures]
-    chosen_by = "loss" if config.within_points is None else first_metric(confirming[0])
+    chosen_by = "loss" if config.within_points is None else judging_metric(confirming[0], CONFIRMING)
     first, kept, last = (confirming[index][chosen_by] for index in (0, measured.kept, -1))
-    name, ends = chosen_by.replace("_", " "), f"{first:.4f} untouched and {last:.4f} at the end of the pass"
+    name, ends = in_words(chosen_by), f"{first:.4f} untouched and {last:.4f} at the end of the pass"
     more = "" if measured.kept == accepted else _why_not_the_next(name, config, measured.certificate)
     if measured.kept == 0:
         none = f"none of the {accepted} acceptances is" if accepted > 1 else "the only acceptance is not"

@@ -19,7 +19,7 @@ from axformer.reporting.look import first_look_of
 from axformer.reporting.rendering import passage, passage_from, render
 from axformer.reporting.table import Table
 from axformer.scores.confidence import CONFIDENCE
-from axformer.wire.metrics import first_metric
+from axformer.wire.metrics import in_words, judging_metric
 from axformer.wire.report import Report
 from axformer.wire.run import IN_MEMORY, Run, command
 from axformer.wire.verdicts import FindingVerdict
@@ -177,7 +177,7 @@ def _path(report: Report) -> str | None:
     if len(report.path) < 2:
         return None
     confirming = report.data.get("confirming")
-    metric = "" if report.base.confirming is None else first_metric(report.base.confirming).replace("_", " ")
+    metric = "" if report.base.confirming is None else in_words(judging_metric(report.base.confirming, "confirming"))
     method = config_class(report.config)
     has_train = report.finetune is not None or "train" in report.names  # it trains nothing where nothing was removed
     is_trained = method.trains_path(report.config) and has_train

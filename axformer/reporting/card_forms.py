@@ -9,7 +9,7 @@ from axformer.reporting.deployable import MANY
 from axformer.reporting.rendering import passage
 from axformer.reporting.table import UNKNOWN, Table, number
 from axformer.tasks.base import Task
-from axformer.wire.metrics import EMBEDDING, first_metric
+from axformer.wire.metrics import EMBEDDING, first_metric, in_words
 from axformer.wire.report import FormReport, Report, SpeedCell
 
 _TITLES = {
@@ -63,7 +63,7 @@ def _loaded_by(name: str, directory: str) -> str:
 def forms_table(report: Report) -> Table:
     """The untouched model and every form that was made, one row each."""
     metric = first_metric(report.base.validation)
-    scores = [f"validation {name.replace('_', ' ')}" for name in dict.fromkeys(("loss", metric))]
+    scores = [f"validation {in_words(name)}" for name in dict.fromkeys(("loss", metric))]
     sizes = ["weight files, MB", "loads in, s", "memory, MB", "one input, ms", "inputs a second"]
     rows = [_row(form, metric) for form in (report.base_form, *report.forms) if form.made]
     return Table(["form", *sizes, *scores, "logits differ by"], rows)

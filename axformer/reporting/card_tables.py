@@ -7,6 +7,7 @@ from axformer.data.columns import OWN_ANSWERS
 from axformer.plan.elements import Dimensions, label_of
 from axformer.plan.plan import LayerPlan, Plan
 from axformer.reporting.table import UNKNOWN, Table, number
+from axformer.wire.metrics import in_words
 from axformer.wire.report import Interval, Report, Scores
 
 MOST_NAMED = 60
@@ -104,7 +105,7 @@ def _rows(data: str, before: dict[str, str], after: dict[str, str], report: Repo
     assert comparison is not None, "both models were measured on this data"
     return [
         [
-            f"{SETS[data]} {key.replace('_', ' ')}",
+            f"{SETS[data]} {in_words(key)}",
             before[key],
             after[key],
             f"{change.value:+.4f} {_bracketed(change.interval, '+.4f')}",

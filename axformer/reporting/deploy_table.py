@@ -12,7 +12,7 @@ from axformer.reporting.markdown import word
 from axformer.reporting.standing import UNJUDGED, judgement_of
 from axformer.reporting.table import Table, number
 from axformer.scores.paired_tests import ALPHA
-from axformer.wire.metrics import LOWER_IS_BETTER, SAME_NEAREST, judging_metric
+from axformer.wire.metrics import LOWER_IS_BETTER, SAME_NEAREST, in_words, judging_metric
 from axformer.wire.report import PathPoint
 from axformer.wire.verdicts import JudgedRows, Judgement
 
@@ -72,11 +72,7 @@ def deployed_path(report: Mapping[str, Any]) -> Table | None:
         return None
     data = points[0][1].data
     metric = judging_metric(report["base"].get(data) or report["base"]["validation"], data)
-    what = (
-        "answered as before"
-        if data == UNLABELLED or metric == SAME_NEAREST
-        else f"{DATA[data]} {metric.replace('_', ' ')}"
-    )
+    what = "answered as before" if data == UNLABELLED or metric == SAME_NEAREST else f"{DATA[data]} {in_words(metric)}"
     head = ["", "operations", what, "times as fast", "answers changed", "one input, ms", "MB"]
     scale = 1 if metric in LOWER_IS_BETTER else 100
     rows = [

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from axformer.forms.kinds import KINDS, seen_from
 from axformer.reporting.standing import UNJUDGED
 from axformer.reporting.table import UNKNOWN, Table, number
-from axformer.wire.metrics import LOWER_IS_BETTER, SAME_NEAREST
+from axformer.wire.metrics import LOWER_IS_BETTER, SAME_NEAREST, in_words
 from axformer.wire.report import Deployment
 from axformer.wire.verdicts import JudgedRows, Judgement, Standing
 
@@ -156,7 +156,7 @@ class Deployables:
             return f"{self.data} texts finding the same nearest text"
         if self.judged.data == UNLABELLED:
             return "unlabelled rows answered as before"
-        return f"{self.data} {self.metric.replace('_', ' ')}"
+        return f"{self.data} {in_words(self.metric)}"
 
     @property
     def before_and_after(self) -> str:

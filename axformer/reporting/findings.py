@@ -6,7 +6,7 @@ from typing import Literal
 from axformer.reporting.rendering import passage
 from axformer.scores.confidence import CONFIDENCE
 from axformer.scores.task_tests import is_share_right, is_within
-from axformer.wire.metrics import EMBEDDING, LOWER_IS_BETTER, OLD_INDEX, first_metric, judging_metric
+from axformer.wire.metrics import EMBEDDING, LOWER_IS_BETTER, OLD_INDEX, first_metric, in_words, judging_metric
 from axformer.wire.report import Comparison, Difference, Report, Scores
 from axformer.wire.verdicts import Finding, FindingVerdict
 
@@ -108,7 +108,7 @@ def _cost(data: str, place: str, comparison: Comparison) -> str:
     change, loss = comparison.differences[name], comparison.differences["loss"]
     scale, unit = (1, "") if name in LOWER_IS_BETTER else (100, " points")
     figures = [f"{scale * value:+.2f}" for value in (change.value, *change.interval)]
-    return passage("cost", name.replace("_", " "), place, figures, unit, loss.value, _CONFIDENCE)
+    return passage("cost", in_words(name), place, figures, unit, loss.value, _CONFIDENCE)
 
 
 def _within(found: Finding, place: str, points: float, comparison: Comparison) -> Finding:
@@ -124,7 +124,7 @@ def _within(found: Finding, place: str, points: float, comparison: Comparison) -
             "verdict": FindingVerdict.WITHIN_LIMIT,
             "sentence": passage(
                 "within_limit",
-                metric.replace("_", " "),
+                in_words(metric),
                 place,
                 100 * fall,
                 points,
@@ -181,6 +181,6 @@ def _answers(task: str, data: str, comparison: Comparison, place: str) -> str:
         sentences.append(passage("answers", test, place, is_chance, _answers_are_worse(comparison)))
     if metric is not None:
         interval = comparison.differences[metric].interval
-        name, has_risen = metric.replace("_", " "), metric in LOWER_IS_BETTER
+        name, has_risen = in_words(metric), metric in LOWER_IS_BETTER
         sentences.append(passage("worse_metric", name, place, has_risen, interval, _CONFIDENCE))
     return " ".join(sentences)

@@ -24,7 +24,7 @@ from axformer.reporting.card_forms import Loading
 from axformer.reporting.card_tables import sizes_of
 from axformer.reporting.rendering import render
 from axformer.reporting.table import Table, made_with
-from axformer.wire.metrics import LOSS, judging_metric
+from axformer.wire.metrics import LOSS, in_words, judging_metric
 from axformer.wire.report import FormReport, Report, SpeedCell
 
 PAGE = "report.html"
@@ -74,7 +74,7 @@ def _headlines(report: Report) -> list[list[str]]:
     before, after = getattr(base, data), getattr(pruned, data)
     scores = [
         [
-            f"{name} {key.replace('_', ' ')}",
+            f"{name} {in_words(key)}",
             f"{before[key]:.4f}",
             f"{after[key]:.4f}",
             f"{after[key] - before[key]:+.4f}",

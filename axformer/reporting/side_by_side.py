@@ -6,7 +6,7 @@ from axformer.drawing.forms import FormMark, FormSeries, forms_chart
 from axformer.drawing.svg import WIDTH
 from axformer.errors import InputError
 from axformer.reporting.deployable import Deployables
-from axformer.wire.metrics import LOWER_IS_BETTER
+from axformer.wire.metrics import LOWER_IS_BETTER, in_words
 
 Named = tuple[str, Deployables]
 """What can be deployed of a result, and the result's name."""
@@ -37,7 +37,7 @@ def side_by_side(results: Sequence[Named], width: int = WIDTH) -> str:
 
 def _axis(metric: str, data: str) -> str:
     """The name of an axis on which up is better."""
-    name = metric.replace("_", " ")
+    name = in_words(metric)
     return f"{data} {name}, fall" if metric in LOWER_IS_BETTER else f"{data} {name}, points gained"
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from axformer.wire.metrics import LOSS, LOWER_IS_BETTER, judging_metric
+from axformer.wire.metrics import LOSS, LOWER_IS_BETTER, in_words, judging_metric
 from axformer.wire.report import PathPoint
 
 DATA = {"test": "held-out", "confirming": "confirming", "deciding": "deciding"}
@@ -46,7 +46,7 @@ class Costs:
     @property
     def name(self) -> str:
         """The figure for people."""
-        return f"{DATA[self.data]} {self.metric.replace('_', ' ')}"
+        return f"{DATA[self.data]} {in_words(self.metric)}"
 
     @property
     def unit(self) -> str:

@@ -14,7 +14,7 @@ from axformer.tasks.multi_label import MultiLabelClassification
 from axformer.tasks.multiple_choice import MultipleChoice
 from axformer.tasks.question_answering import QuestionAnswering
 from axformer.tasks.token_classification import TokenClassification
-from axformer.wire.metrics import first_metric
+from axformer.wire.metrics import first_metric, in_words
 
 _SHARES_RIGHT = frozenset(
     task.name
@@ -29,15 +29,17 @@ _ROUNDING = 1e-9
 
 def paired_test(untouched: np.ndarray, task: Task, points: float) -> PairedTest:
     """The test of a task's first metric; for a tagger whose tags are no chunks, of the accuracy within a sentence, averaged
-    over sentences.
+    over sentences; for an embedder of pairs, of nDCG@10 where points of it were asked for.
 
     Args:
         untouched: the table of the untouched model (:attr:`axformer.scores.measured.Measured.table`).
         points: the margin in hundredths of the metric.
     """
     margin, metric = points * POINT, first_metric(figures_of(untouched, task))
+    if isinstance(task, SentenceEmbedding) and task.by_partners:
+        return _test_of_partners(untouched, task, margin)
     if is_share_right(task.name):
-        return _test_of_answers(untouched, task, margin, metric.replace("_", " "))
+        return _test_of_answers(untouched, task, margin, in_words(metric))
     if task.name == TokenClassification.name and metric == "accuracy":
         return _test_of_sentences(untouched, margin)
 
@@ -45,7 +47,7 @@ def paired_test(untouched: np.ndarray, task: Task, points: float) -> PairedTest:
         return figures_of(table, task)[metric]
 
     before, p_value = measure(untouched), bootstrap_test(untouched, measure, margin)
-    return PairedTest("bca_bootstrap", metric.replace("_", " "), p_value, lambda table: before - measure(table))
+    return PairedTest("bca_bootstrap", in_words(metric), p_value, lambda table: before - measure(table))
 
 
 def _test_of_answers(untouched: np.ndarray, task: Task, margin: float, metric: str) -> PairedTest:
@@ -70,6 +72,18 @@ def _test_of_sentences(untouched: np.ndarray, margin: float) -> PairedTest:
     return PairedTest(
         "betting",
         "accuracy (mean over sentences)",
+        lambda table: betting_p_value(lost(table), margin),
+        lambda table: float(lost(table).mean()),
+    )
+
+
+def _test_of_partners(untouched: np.ndarray, task: SentenceEmbedding, margin: float) -> PairedTest:
+    def lost(table: np.ndarray) -> np.ndarray:
+        return np.asarray(task.gained(untouched[:, 1:]) - task.gained(table[:, 1:]))
+
+    return PairedTest(
+        "betting",
+        "nDCG@10",
         lambda table: betting_p_value(lost(table), margin),
         lambda table: float(lost(table).mean()),
     )

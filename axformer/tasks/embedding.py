@@ -93,7 +93,14 @@ class SentenceEmbedding:
     pooled = False
     pipeline = None
 
-    def __init__(self, config: Any) -> None:
+    def __init__(self, config: Any, *, by_partners: bool = False) -> None:
+        """
+        Args:
+            config: the model's.
+            by_partners: whether a certificate is about how well first texts find their partners, and not about whether the
+                nearest text stays.
+        """
+        self.by_partners = by_partners
         spec = spec_of(config)
         assert spec is not None, "an embedder's configuration says how it embeds"
         self.measure = spec.similarity or "cosine"
@@ -101,7 +108,7 @@ class SentenceEmbedding:
 
     def encode(self, rows: Rows, tokenizer: Any, config: Any, limits: TokenLimits) -> Encoded:
         encoded = self.inputs(rows, tokenizer, config, limits)
-        if len(_columns_of(rows)) < 2 or not rows.has("label"):
+        if not are_pairs(rows) or not rows.has("label"):
             return encoded
         try:
             return replace(encoded, reading=numbers_in(rows))
@@ -178,6 +185,10 @@ class SentenceEmbedding:
             found["spearman"] = correlations(scores[:, :1], scores[:, 1:])["spearman"]
         return found
 
+    def gained(self, statistics: np.ndarray) -> np.ndarray:
+        """The gain of each first text's partner, between 0 and 1; its mean is nDCG@10."""
+        return np.asarray(statistics[:, 3])
+
     def correct(self, statistics: np.ndarray) -> np.ndarray:
         """Whether the nearest text is still the same."""
         return np.asarray(statistics[:, 0] == statistics[:, 1])
@@ -191,6 +202,11 @@ class SentenceEmbedding:
 
     def standing(self, answers: Sequence[Any], encoded: Encoded, config: Any) -> LabelAgreement:  # noqa: ARG002
         return LabelAgreement("whether these are texts that the model was made for")
+
+
+def are_pairs(rows: Rows) -> bool:
+    """Whether the rows hold two texts that belong together."""
+    return len(_columns_of(rows)) == 2
 
 
 def _columns_of(rows: Rows) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ SAME_NEAREST = "same_nearest"
 """Of an embedder: the share of texts that find the same text nearest as with the untouched model."""
 OLD_INDEX = "old_index_ndcg_10"
 """Of an embedder's pairs: what its queries find among the untouched model's vectors."""
+_NAMES = {"ndcg_10": "nDCG@10", "recall_10": "recall@10", OLD_INDEX: "nDCG@10 over the old index"}
 _FIRST = ("perplexity", "exact_match", "accuracy", "pearson", SAME_NEAREST)
 """The first metric of each other task; of several that are there, the first one here."""
 
@@ -29,10 +30,15 @@ def first_metric(figures: Iterable[str]) -> str:
 
 
 def judging_metric(figures: Iterable[str], data: str) -> str:
-    """The metric by which rows tell what a smaller model costs: the first one; of an embedder's held-out pairs (``test``), how
-    well it finds what belongs together, which says more of its use than whether the same text is nearest."""
+    """The metric by which rows tell what a smaller model costs: the first one; of an embedder's pairs that are held out or
+    confirm, how well it finds what belongs together, which says more of its use than whether the same text is nearest."""
     names = list(figures)
     first = first_metric(names)
-    if first != SAME_NEAREST or data != "test":
+    if first != SAME_NEAREST or data not in ("test", "confirming"):
         return first
     return next((name for name in ("ndcg_10", "spearman") if name in names), first)
+
+
+def in_words(name: str) -> str:
+    """An identifier for people: ``exact match``, and of metrics that have a name of their own, that one."""
+    return _NAMES.get(name, name.replace("_", " "))

@@ -25,6 +25,7 @@ from axformer.intake.dataset import prepare
 from axformer.model.compact import compact
 from axformer.model.masking import masked
 from axformer.plan.plan import Plan
+from axformer.reporting.deploy_table import deployables
 from axformer.run import PruningRun
 from axformer.scores.measured import measure
 from axformer.tasks.embedding import Search, SentenceEmbedding, gains, overlap
@@ -153,6 +154,40 @@ def test_new_queries_search_an_index_of_old_vectors() -> None:
     expected = task.metrics(task.statistics(list(mixed), encoded))
     assert figures["old_index_same_10"] == expected["same_10"] != figures["same_10"]
     assert figures["old_index_ndcg_10"] == expected["ndcg_10"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("goal", "texts", "expected"),
+    [
+        ("within-points=10", "pairs", ("betting", "nDCG@10", 0)),
+        ("same-answers=50", "pairs", ("exact", "same nearest", 60)),
+        ("within-points=40", "single", ("exact", "same nearest", 60)),
+    ],
+)
+def test_points_of_pairs_are_those_of_finding_the_partner(
+    written: Path, tmp_path: Path, goal: str, texts: str, expected: tuple[str, str, int]
+) -> None:
+    words = [row["text"] for row in tiny_rows(120, seed=3)]
+    pairs = [{"text": f"word{n % 50} {text}", "text_pair": f"{text} word{n % 50}"} for n, text in enumerate(words)]
+    rows = pairs if texts == "pairs" else [{"text": row["text"]} for row in pairs]
+    write_rows(tmp_path / "rows.jsonl", rows)
+    asked = {"checkpoint": str(written), "unlabelled": str(tmp_path / "rows.jsonl"), "goal": goal, "forms": ["compact"]}
+    run = PruningRun.open(read_run({**asked, "config": {"budgets": [0.95, 0.9]}}))
+    for _ in run.trials():
+        pass
+    report = run.publish(tmp_path / "small", ["compact", "onnx_int8"])
+    certificate = report["certificate"]
+    assert (certificate["test"], certificate["metric"], certificate["unlabelled"]) == expected
+    assert certificate["rows"] == 60
+    if expected[0] == "betting":
+        assert report["judged"]["data"] == "confirming"
+        assert all("ndcg_10" in point["confirming"] for point in report["path"])
+        tested = next(form for form in report["forms"] if form["name"] == "onnx_int8")
+        assert tested["certificate"]["metric"] == "nDCG@10"
+        deployed = deployables(report)
+        assert deployed is not None
+        assert deployed.what == "confirming nDCG@10"
 
 
 def test_pairs_with_scores_are_measured_by_spearman() -> None:
