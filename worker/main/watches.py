@@ -4,6 +4,7 @@ import os
 import stat
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,6 +64,7 @@ def taken_by(directory: Path, most_files: int) -> Taken:
 
 
 def _sizes(directory: Path) -> Iterator[int]:
+    yield from _removed_and_open(directory / MADE)
     left = [directory / MADE]
     if (log := directory / LOG).is_file():
         yield log.lstat().st_blocks * _BLOCK
@@ -73,6 +75,25 @@ def _sizes(directory: Path) -> Iterator[int]:
                 yield found.st_blocks * _BLOCK
                 if stat.S_ISDIR(found.st_mode):
                     left.append(Path(entry.path))
+
+
+def _removed_and_open(directory: Path) -> Iterator[int]:
+    """The sizes of files that processes of a job have removed and hold open, which take room all the same.
+
+    A process is the job's if it has a root of its own in which the directory lies; where none is granted, nothing is found.
+    """
+    here, made, seen = Path("/").stat(), directory.stat(), set[int]()
+    for process in Path("/proc").glob("[0-9]*"):
+        root = process / "root"
+        with suppress(OSError):  # it has ended, or belongs to somebody else
+            if os.path.samestat(root.stat(), here) or not os.path.samestat(Path(f"{root}{directory}").stat(), made):
+                continue
+            for held in (process / "fd").iterdir():
+                with suppress(OSError):
+                    found = held.stat()
+                    if not found.st_nlink and found.st_dev == made.st_dev and found.st_ino not in seen:
+                        seen.add(found.st_ino)
+                        yield found.st_blocks * _BLOCK
 
 
 class DiskWatch(Periodic):

@@ -1,6 +1,8 @@
 """A job that fills the disk is ended before the disk is full, and a thread that does nothing is seen."""
 
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -91,6 +93,40 @@ def test_many_files_and_deep_directories_are_endless_and_inputs_count_nothing(se
         os.chdir(here)
     assert taken_by(directory, 10_000).bytes == float("inf")
     assert remove_tree(directory)
+
+
+HOLDER = """
+import os, sys
+from worker.sandbox import own_root, privileges
+directory = sys.argv[1]
+try:
+    privileges.separate()
+    own_root.enter([], [directory + "/made"], directory + "/made")
+except OSError as error:
+    print(error, flush=True)
+    sys.exit()
+held = open(directory + "/made/removed", "wb")
+held.write(b"x" * 3_000_000)
+held.flush()
+os.unlink(held.name)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_files_that_are_removed_and_still_open_count_for_their_job_alone(settings: Settings) -> None:
+    own, other = directory_of(settings, "job_1", 5000), directory_of(settings, "job_2", 5000)
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(own)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdout is not None
+        said = holder.stdout.readline().strip()
+        if said != "ready":
+            pytest.skip(f"the machine grants no root of its own: {said}")
+        assert 3_000_000 <= taken_by(own, 100).bytes < 3_100_000
+        assert taken_by(other, 100).bytes < 100_000
+        holder.communicate()
+    assert taken_by(own, 100).bytes < 100_000
 
 
 def test_a_real_job_is_ended_and_its_directory_goes(
