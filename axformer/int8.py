@@ -27,6 +27,8 @@ from axformer.reporting.hub_card import write_hub_card
 from axformer.reporting.speed import QUICK, Effort, measure_speed
 from axformer.reporting.workloads import limits_of, own_workloads
 from axformer.scores.own_answers import can_answer, with_own_answers
+from axformer.tasks.multiple_choice import MultipleChoice
+from axformer.tasks.question_answering import QuestionAnswering
 from axformer.wire.report import SpeedCell
 
 SAMPLE = (
@@ -137,16 +139,22 @@ def make_int8(reference: str | Path, output: Path, data: DataSource | None = Non
 def _answered(checkpoint: Checkpoint, rows: Rows | None) -> DataSet:
     """The rows with the model's own answers, or with their labels where answers are no labels."""
     config = reading_config({})
-    if can_answer(checkpoint.task):
-        return with_own_answers(rows or _sample(checkpoint.task.name), None, checkpoint, config)
+    task = checkpoint.task
+    if can_answer(task) and (rows is not None or not isinstance(task, MultipleChoice)):
+        return with_own_answers(rows or _sample(task.name), None, checkpoint, config)
     if rows is None:
         raise ConfigError(
-            f"there are no built-in rows for a model for {checkpoint.task.name.replace('_', ' ')}; give some by --data"
+            f"there are no built-in rows for a model for {task.name.replace('_', ' ')}; give some by --data"
         )
     return prepare(rows, checkpoint, config)
 
 
+_QUESTION = "What is it about?"
+
+
 def _sample(task: str) -> Rows:
+    if task == QuestionAnswering.name:
+        return rows_of([{"question": _QUESTION, "context": text} for text in SAMPLE])
     words = task == "token_classification"
     return rows_of([{"tokens": text.split()} if words else {"text": text} for text in SAMPLE])
 

@@ -89,8 +89,10 @@ def with_own_answers(rows: Rows, like: DataSet | None, checkpoint: Checkpoint, c
 def _with_own_spans(
     data: DataSet, spans: Sequence[tuple[int, str]], checkpoint: Checkpoint, config: RunConfig
 ) -> DataSet:
-    """Questions with the answers that the model gives; where the question may have none, an empty one is none."""
-    encoded = with_answers(data.samples.encoded, [[span] if span[1] else [] for span in spans])
+    """Questions with the answers that the model gives."""
+    may_be_none = isinstance(checkpoint.task, QuestionAnswering) and checkpoint.task.may_abstain
+    answers = [[] if may_be_none and not text else [(start, text)] for start, text in spans]
+    encoded = with_answers(data.samples.encoded, answers)
     answered = replace(data, samples=replace(data.samples, encoded=encoded))
     return relabelled(answered, encoded.labels, checkpoint, config, labels_as=OWN_ANSWERS)
 

@@ -88,13 +88,24 @@ def test_answers_that_are_numbers_are_not_counted(tmp_path: Path) -> None:
     assert [form["same_answers"] for form in json.loads(done.stdout)["forms"]] == [None, None]
 
 
-def test_what_cannot_be_done_is_said_and_leaves_nothing(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_a_model_that_answers_questions_is_asked_about_the_sample(tmp_path: Path) -> None:
     from transformers import AutoModelForQuestionAnswering
 
     tiny_family_model("bert", AutoModelForQuestionAnswering).save_pretrained(tmp_path / "asks")
     tiny_family_tokenizer("bert").save_pretrained(tmp_path / "asks")
+    done = run("int8", tmp_path / "asks", "--output", tmp_path / "out", "--json")
+    assert done.exit_code == 0, done.output
+    assert all(0 <= form["same_answers"] <= 1 for form in json.loads(done.stdout)["forms"])
+
+
+def test_what_cannot_be_done_is_said_and_leaves_nothing(tmp_path: Path) -> None:
+    from transformers import AutoModelForMultipleChoice
+
+    tiny_family_model("bert", AutoModelForMultipleChoice).save_pretrained(tmp_path / "asks")
+    tiny_family_tokenizer("bert").save_pretrained(tmp_path / "asks")
     refused = run("int8", tmp_path / "asks", "--output", tmp_path / "out")
     assert refused.exit_code == 2
-    assert "no built-in rows for a model for question answering; give some by --data" in refused.output
+    assert "no built-in rows for a model for multiple choice; give some by --data" in refused.output
     assert not (tmp_path / "out").exists()
     assert "No such command 'nowhere'" in run("nowhere").output
