@@ -37,15 +37,17 @@ def notes_on(
     fitted: DataSet,
     repair: Training | None,
     unlabelled: DataSet | None = None,
+    deciding: DataSet | None = None,
 ) -> list[str]:
     """Notes for the user before the pass, on the input or on this machine.
 
     Args:
         sets: data by its name in notes, including ``validation``, which ``calibration`` should resemble.
-        confirming: the confirming part of the validation data.
+        confirming: the rows that confirm and need no label any more.
         fitted: what weights are fitted to, if the knobs ask for a fit.
         repair: what follows the pass.
         unlabelled: the unlabelled rows that confirm.
+        deciding: the part of the validation data that decides; None for all of it.
     """
     given = {name: data for name, data in sets.items() if data is not None}
     encoded = {name: data.samples.encoded for name, data in given.items()}
@@ -53,13 +55,13 @@ def notes_on(
         encoded["train"] = repair.encoded
     return [
         *checkpoint.notes,
-        *_on_inputs(given["validation"], confirming),
+        *_on_inputs(given["validation"], deciding or given["validation"]),
         *_on_data(encoded, config),
         *_on_calibration(checkpoint, given),
         *(_on_fit(checkpoint, fitted) if config.needs.fitting else []),
         *_on_padding(checkpoint, encoded.values()),
         *(
-            _on_points(checkpoint, confirming, config)
+            _on_points(checkpoint, confirming, config, 1.0 if deciding is given["validation"] else config.confirm)
             if unlabelled is None
             else [_on_labels(checkpoint, confirming_rows(confirming, unlabelled), confirming_rows(unlabelled), config)]
         ),
@@ -67,7 +69,7 @@ def notes_on(
     ]
 
 
-def _on_inputs(validation: DataSet, confirming: DataSet | None) -> Iterator[str]:
+def _on_inputs(validation: DataSet, deciding: DataSet) -> Iterator[str]:
     """Notes if inputs repeat, and if few different ones decide."""
     rows, inputs = len(validation.samples), int(validation.samples.voters.sum())
     if rows - inputs > SHARE * rows:
@@ -75,10 +77,10 @@ def _on_inputs(validation: DataSet, confirming: DataSet | None) -> Iterator[str]
             f"validation data: its {rows:,} rows hold {inputs:,} different inputs; the copies of one stay together wherever "
             "rows are split, and it counts once where rows are counted"
         )
-    deciding = inputs - (0 if confirming is None else int(confirming.samples.voters.sum()))
-    if deciding < FEW_INPUTS:
+    decide = int(deciding.samples.voters.sum())
+    if decide < FEW_INPUTS:
         yield (
-            f"validation data: only {deciding} different inputs decide, on which a part may look useless by chance; give "
+            f"validation data: only {decide} different inputs decide, on which a part may look useless by chance; give "
             f"{FEW_INPUTS} or more, better some hundreds"
         )
 
@@ -141,9 +143,9 @@ def _on_padding(checkpoint: Checkpoint, sets: Iterable[Encoded]) -> Iterator[str
         )
 
 
-def _on_points(checkpoint: Checkpoint, confirming: DataSet | None, config: RunConfig) -> Iterator[str]:
+def _on_points(checkpoint: Checkpoint, confirming: DataSet | None, config: RunConfig, share: float) -> Iterator[str]:
     if config.within_points is not None and confirming is not None:
-        rows, share = int(confirming.samples.voters.sum()), config.confirm
+        rows = int(confirming.samples.voters.sum())
         note = too_few_rows(checkpoint.task.name, rows, float(config.within_points), share)
         if note is not None:
             yield note

@@ -292,6 +292,7 @@ class PruningRun:
             *notes_on(
                 *(self._checkpoint, sets, self._confirming, self.config, self._calibrating, self._repair),
                 unlabelled=self._unlabelled,
+                deciding=self.deciding,
             ),
             *self._on_unlabelled,
             *(f"validation data: {note}" for note in drawn),

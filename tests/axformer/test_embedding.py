@@ -174,6 +174,7 @@ def test_points_of_pairs_are_those_of_finding_the_partner(
     write_rows(tmp_path / "rows.jsonl", rows)
     asked = {"checkpoint": str(written), "unlabelled": str(tmp_path / "rows.jsonl"), "goal": goal, "forms": ["compact"]}
     run = PruningRun.open(read_run({**asked, "config": {"budgets": [0.95, 0.9]}}))
+    assert not any("inputs decide" in note for note in run.notes)
     for _ in run.trials():
         pass
     report = run.publish(tmp_path / "small", ["compact", "onnx_int8"])
