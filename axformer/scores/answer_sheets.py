@@ -90,7 +90,7 @@ def sheet_of(
         points=points,
         rows=len(before),
         unlabelled=int(rows.unlabelled.samples.voters.sum()),
-        chunks=_chunks(rows, before, tags) if tags else [],
+        chunks=_chunks(known, before, tags) if tags else [],
         changed=[
             ChangedRow(
                 id=known[place].id, place=place, inputs=known[place].inputs, before=was, label=known[place].label
@@ -101,15 +101,14 @@ def sheet_of(
     )
 
 
-def _chunks(rows: ConfirmingRows, before: Sequence[Answer], names: Sequence[str]) -> list[int]:
+def _chunks(rows: Sequence["_Row"], before: Sequence[Answer], names: Sequence[str]) -> list[int]:
     """How many chunks each row that counts has: those of the untouched model, and of a label that is known."""
 
     def count(tags: Answer) -> int:
         return len(chunks_of([names[tag] for tag in np.atleast_1d(tags)]))
 
     return [
-        count(found) + (0 if row.label is None else count(row.label))
-        for row, found in zip(_known(rows), before, strict=True)
+        count(found) + (0 if row.label is None else count(row.label)) for row, found in zip(rows, before, strict=True)
     ]
 
 

@@ -88,10 +88,14 @@ class AnswerSheet(Schema):
         if any(isinstance(row.before, str) != (self.task == QUESTIONS) for row in self.changed):
             raise ValueError("questions alone are answered by texts")
         shapes = {place: _length(row.before) for place, row in rows.items()}
-        labels = ((row.place, row.label) for row in self.changed if row.label is not None)
-        answers = (one for model in self.models for one in model.answers.items())
+        labels = [(row.place, row.label) for row in self.changed if row.label is not None]
+        answers = [one for model in self.models for one in model.answers.items()]
         if any(shapes.get(place) != _length(answer) for place, answer in (*labels, *answers)):
             raise ValueError("an answer is of no row, or of another length than the untouched model's")
         if len(self.chunks) != (self.rows if self.test == "worst_case" else 0) or min(self.chunks, default=0) < 0:
             raise ValueError("chunks are not counted for each row")
+        tags = range(len(self.classes))
+        known = [row.before for row in self.changed] + [one for _, one in (*labels, *answers)]
+        if self.test == "worst_case" and any(not isinstance(one, list) or not set(one) <= set(tags) for one in known):
+            raise ValueError("an answer has a tag that is none of the classes")
         return self

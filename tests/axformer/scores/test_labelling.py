@@ -325,3 +325,9 @@ def test_at_the_margin_f1_is_certified_for_one_data_set_of_twenty_at_most(rows: 
         known = {f"row{place}": truth[one] for place, one in enumerate(drawn)}
         false += standing_of(sheet, "compact", known).passed
     assert false <= binom.ppf(0.9999, draws, ALPHA)
+
+
+@pytest.mark.parametrize("answers", [[[9, 9, 9, 9]], [[-1, 0, 0, 0]]])
+def test_a_sheet_of_chunks_whose_tags_nobody_knows_is_refused(answers: list[list[int]]) -> None:
+    with pytest.raises(ValueError, match="none of the classes"):
+        AnswerSheet.model_validate(chunk_sheet([[1, 2, 0, 0]] * 40, [*answers, *[[1, 2, 0, 0]] * 39], 1.0).model_dump())
