@@ -1,17 +1,21 @@
 """Sentence embedders: a family's base model whose token vectors are pooled to one vector for each text.
 
 Their weights are those of the base model under the same names, so every loader of the base model reads them; what is done with
-its output is data, in the key :data:`SPEC` of the configuration.
+its output is data, in the key :data:`SPEC` of the configuration. Layers behind the pooling have files of their own.
 """
 
 import inspect
+from collections import OrderedDict
+from collections.abc import Iterable
 from copy import deepcopy
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field
-from torch import Tensor
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt
+from safetensors.torch import load_file
+from torch import Tensor, nn
 from torch.nn import functional
 
 SPEC = "axformer_embedding"
@@ -21,7 +25,44 @@ VECTOR = "sentence_embedding"
 TOKENS = "last_hidden_state"
 Mode = Literal["cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"]
 """How token vectors become one, by the names of sentence-transformers."""
+BEHIND = "behind"
+"""The name, in an embedder, of the layers behind its pooling."""
+DENSE = "{}_Dense"
+"""The directory of such a layer, by its place among all modules."""
+DENSE_WEIGHTS = "model.safetensors"
 _LEAST = 1e-9
+
+
+class Dense(BaseModel):
+    """A layer behind the pooling, by the keys of sentence-transformers."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    in_features: StrictInt = Field(ge=1)
+    out_features: StrictInt = Field(ge=1, le=1 << 16)
+    bias: StrictBool
+    activation_function: Literal[
+        "torch.nn.modules.linear.Identity",
+        "torch.nn.modules.activation.GELU",
+        "torch.nn.modules.activation.ReLU",
+        "torch.nn.modules.activation.SiLU",
+        "torch.nn.modules.activation.Sigmoid",
+        "torch.nn.modules.activation.Tanh",
+    ]
+    module_input_name: Literal["sentence_embedding"] = "sentence_embedding"
+    module_output_name: Literal["sentence_embedding", None] = None
+    use_residual: Literal[False] = False
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of its weights, by their names in its file."""
+        bias = {"linear.bias": (self.out_features,)} if self.bias else {}
+        return {"linear.weight": (self.out_features, self.in_features), **bias}
+
+    def layer(self) -> nn.Module:
+        """The layer, with random weights."""
+        linear = nn.Linear(self.in_features, self.out_features, self.bias)
+        activation = getattr(nn, self.activation_function.rpartition(".")[2])()
+        return nn.Sequential(OrderedDict(linear=linear, activation=activation))
 
 
 class Embedding(BaseModel):
@@ -31,6 +72,8 @@ class Embedding(BaseModel):
 
     pooling: tuple[Mode, ...] = Field(min_length=1, max_length=6)
     """Several are joined end to end."""
+    dense: tuple[Dense, ...] = Field(default=(), max_length=3)
+    """The layers that the pooled vector goes through."""
     normalize: bool = False
     """Whether vectors are brought to length 1."""
     dimensions: int | None = Field(default=None, ge=1)
@@ -50,16 +93,20 @@ class Embedding(BaseModel):
 
     def size(self, hidden: int) -> int:
         """Numbers of a vector, given those of a token's."""
-        return min(hidden * len(self.pooling), self.dimensions or hidden * len(self.pooling))
+        whole = self.dense[-1].out_features if self.dense else hidden * len(self.pooling)
+        return min(whole, self.dimensions or whole)
 
-    def of(self, tokens: Tensor, mask: Tensor) -> Tensor:
+    def of(self, tokens: Tensor, mask: Tensor, behind: Iterable[Any]) -> Tensor:
         """The vectors of texts, shape (texts, numbers).
 
         Args:
             tokens: shape (texts, tokens, hidden).
             mask: 1 for a token, 0 for padding; shape (texts, tokens).
+            behind: the layers behind the pooling.
         """
         vectors = torch.cat([_pooled(mode, tokens, mask) for mode in self.pooling], dim=-1)
+        for layer in behind:
+            vectors = layer(vectors)
         if self.normalize:
             vectors = functional.normalize(vectors, dim=-1)
         return vectors if self.dimensions is None else vectors[:, : self.dimensions]
@@ -101,19 +148,40 @@ def embedder_class(family: Any) -> Any:
         if "add_pooling_layer" in inspect.signature(family.__init__).parameters:
             kwargs["add_pooling_layer"] = False
         family.__init__(self, config, *args, **kwargs)
-        self.embedding = spec_of(config)
+        self.embedding = spec = spec_of(config)
+        assert spec is not None, "an embedder's configuration says how it embeds"
+        self.behind = nn.ModuleList(one.layer() for one in spec.dense)
+        self._keys_to_ignore_on_save |= {f"{BEHIND}.{name}" for name in self.behind.state_dict()}
+        self._keys_to_ignore_on_load_missing |= {rf"^{BEHIND}\."}
+
+    def from_pretrained(cls: Any, directory: Any, *args: Any, **kwargs: Any) -> Any:
+        found = family.from_pretrained.__func__(cls, directory, *args, **kwargs)
+        read_behind(found[0] if isinstance(found, tuple) else found, Path(directory))
+        return found
 
     def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
         ids, mask = kwargs.get("input_ids"), kwargs.get("attention_mask")
         output = family.forward(self, *args, **kwargs | {"return_dict": True})
         if mask is None:
             mask = torch.ones_like(args[0] if ids is None else ids)
-        output[VECTOR] = self.embedding.of(output[TOKENS], mask)
+        output[VECTOR] = self.embedding.of(output[TOKENS], mask, self.behind)
         return output
 
     forward.__signature__ = inspect.signature(family.forward)  # type: ignore[attr-defined]
     name = f"{family.__name__.removesuffix('Model')}ForSentenceEmbedding"
-    return type(name, (family,), {"__module__": __name__, "__init__": build, "forward": forward, "plain": family})
+    body = {"__module__": __name__, "__init__": build, "forward": forward, "plain": family}
+    return type(name, (family,), body | {"from_pretrained": classmethod(from_pretrained)})
+
+
+def behind_of(model: Any) -> Iterable[nn.Module]:
+    """The layers behind a model's pooling; none if it has none, or is no embedder."""
+    return getattr(model, BEHIND, ())
+
+
+def read_behind(model: Any, directory: Path) -> None:
+    """Read the layers behind the pooling from files of their own, as sentence-transformers has them."""
+    for place, layer in enumerate(behind_of(model), start=2):
+        layer.load_state_dict(load_file(directory / DENSE.format(place) / DENSE_WEIGHTS))
 
 
 def plain_class(model_class: Any) -> Any:

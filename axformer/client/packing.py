@@ -11,7 +11,7 @@ from typing import IO, Any
 
 from axformer.errors import CheckpointError, DataError
 from axformer.intake.foreign import adapter_beside, remedy_in
-from axformer.intake.names import CONFIG, POOLING, is_checkpoint_file, is_shard
+from axformer.intake.names import CONFIG, MODULE_FILES, is_checkpoint_file, is_shard
 
 _MODE = 0o644
 
@@ -64,7 +64,6 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
 
 def _pack(directory: Path, archive: IO[bytes]) -> None:
     files = sorted(path for path in directory.iterdir() if path.is_file() and is_checkpoint_file(path.name))
-    files += [directory / POOLING] if (directory / POOLING).is_file() else []
     if not any(is_shard(path.name) for path in files) or not (directory / CONFIG).is_file():
         raise CheckpointError(
             f"'{directory}' is not a checkpoint with safetensors weights: it needs {CONFIG} and *.safetensors; "
@@ -73,6 +72,7 @@ def _pack(directory: Path, archive: IO[bytes]) -> None:
     adapter = adapter_beside([path.name for path in files])
     if adapter is not None:
         raise CheckpointError(f"'{directory}' is no checkpoint to send: {adapter}")
+    files += [directory / name for name in MODULE_FILES if (directory / name).is_file()]
     with tarfile.open(fileobj=archive, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for path in files:
             info = tarfile.TarInfo(path.relative_to(directory).as_posix())

@@ -17,7 +17,7 @@ def write_model(model: Any, companions: Companions, directory: Path) -> None:
     """Write a model's weights and configuration with the configuration's notes, its tokenizer, chat template and generation
     settings. The directory is created."""
     model.save_pretrained(directory)
-    write_sentences(model.config, directory)
+    write_sentences(model, directory)
     for name, content in companions.files.items():
         (directory / name).write_bytes(content)
     path = directory / CONFIG

@@ -80,8 +80,9 @@ class Kind:
         return fnmatchcase(name, f"{self.directory}/{self.files}")
 
     def bytes_in(self, directory: Path) -> int:
-        """Total size of the weight files in the form's own directory."""
-        return sum(path.stat().st_size for path in directory.glob(self.files))
+        """Total size of the weight files in the form's own directory, with those of layers behind a pooling."""
+        files = [*directory.glob(self.files), *directory.glob(f"[2-4]_Dense/{self.files}")]
+        return sum(path.stat().st_size for path in files)
 
 
 BASE = Kind(

@@ -217,7 +217,7 @@ def _write_onnx(finished: Finished, result: Path) -> None:
     more = common_keys(keys, checkpoint.model.config.attribute_map) | older_keys(keys)
     read_facts(directory).write(directory, {**checkpoint.companions.notes, **keys, **more})
     write_tokenizer(checkpoint.companions, directory)
-    write_sentences(checkpoint.model.config, directory)
+    write_sentences(model, directory)
 
 
 def _write_onnx_fp16(finished: Finished, result: Path) -> None:

@@ -60,9 +60,7 @@ def write_onnx_int8(source: Path, directory: Path) -> None:
 
 def copy_beside(source: Path, directory: Path) -> None:
     """Copy what is beside the graphs."""
-    for path in source.iterdir():
-        if path.is_file():
-            shutil.copy2(path, directory)
+    shutil.copytree(source, directory, ignore=shutil.ignore_patterns("onnx"), dirs_exist_ok=True)
 
 
 def read_graph(path: Path) -> Any:

@@ -9,26 +9,28 @@ import json
 from pathlib import Path
 from typing import Any
 
-from axformer.architectures.embedder import Embedding, spec_of
+from safetensors.torch import save_file
+
+from axformer.architectures.embedder import DENSE, DENSE_WEIGHTS, Embedding, behind_of, spec_of
 from axformer.architectures.registry import architecture_of
 from axformer.intake.names import MODULES, SENTENCE_CONFIG, SENTENCE_LIMITS
 from axformer.intake.sentences import MODES
 from axformer.model.compact import MODEL_TYPE_PREFIX
 
-_KINDS = ("Transformer", "Pooling", "Normalize")
+_DENSE_KEYS = {"in_features", "out_features", "bias", "activation_function"}
 
 
-def write_sentences(config: Any, directory: Path) -> None:
+def write_sentences(model: Any, directory: Path) -> None:
     """Write the modules of an embedder; nothing for another model.
 
     Args:
-        config: the model's.
         directory: of the form.
     """
+    config = model.config
     spec = spec_of(config)
     if spec is None:
         return
-    kinds = _KINDS if spec.normalize else _KINDS[:2]
+    kinds = ["Transformer", "Pooling", *["Dense"] * len(spec.dense), *["Normalize"] * spec.normalize]
     modules = [
         {
             "idx": index,
@@ -44,8 +46,12 @@ def write_sentences(config: Any, directory: Path) -> None:
     _write(directory / SENTENCE_LIMITS, _limits(config, spec))
     _write(directory / SENTENCE_CONFIG, _settings(spec))
     _write(directory / "1_Pooling" / "config.json", _pooling(config, spec))
+    for place, (one, layer) in enumerate(zip(spec.dense, behind_of(model), strict=True), start=2):
+        _write(directory / DENSE.format(place) / "config.json", one.model_dump(include=_DENSE_KEYS))
+        weights = {name: values.contiguous() for name, values in layer.state_dict().items()}
+        save_file(weights, directory / DENSE.format(place) / DENSE_WEIGHTS, metadata={"format": "pt"})
     if spec.normalize:
-        _write(directory / "2_Normalize" / "config.json", {})
+        _write(directory / str(modules[-1]["path"]) / "config.json", {})
 
 
 def _limits(config: Any, spec: Embedding) -> dict[str, Any]:

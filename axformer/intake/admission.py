@@ -4,7 +4,7 @@ reports about the loaded weights: all of the model's were found, and no others m
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from axformer.intake.limits import BUFFER_BYTES, MISSING_WEIGHTS
 from axformer.intake.names import CONFIG
 from axformer.intake.new_head import head_for, is_new, with_head
 from axformer.intake.partial_weights import FLOATS, check_whole, some
-from axformer.intake.sentences import embedding_in
+from axformer.intake.sentences import check_sizes, embedding_in
 from axformer.intake.tokenizer_files import take_tokenizer
 from axformer.intake.weight_names import place_of, prefix_of, unread, unwrapped
 from axformer.intake.weights import Weights, place_weights, read_weights
@@ -64,11 +64,11 @@ def admit(
         CheckpointError: it is damaged, of an unsupported family, or of a head that is not supported.
     """
     found = None if or_bare or new_head is not None else embedding_in(directory, pooling)
-    directory, embedding = (directory, None) if found is None else found
+    directory, embedding, behind = (directory, None, {}) if found is None else found
     check_files(directory)
     raw = read_config(directory)
     architecture = architecture_of(_model_type(directory, raw))
-    weights = read_weights(directory)
+    weights = replace(read_weights(directory), behind=behind)
     check_whole(directory, weights.tensors)
     adapter = adapter_beside([path.name for path in directory.iterdir()])
     if adapter is not None:
@@ -82,6 +82,7 @@ def admit(
         raw = with_head(raw, head, new_head)
     config = rebuild_config(directory, raw, architecture)
     if embedding is not None:
+        check_sizes(directory, embedding, config.hidden_size)
         setattr(config, SPEC, embedding.model_dump())
     notes = notes_in(raw, architecture)
     return Admitted(directory, architecture, head, config, notes, weights, raw.get("tokenizer_class"), new_head)

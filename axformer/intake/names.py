@@ -26,12 +26,14 @@ SENTENCE_LIMITS = "sentence_bert_config.json"
 SENTENCES = (MODULES, SENTENCE_CONFIG, SENTENCE_LIMITS)
 """Files of sentence-transformers, which say how a text becomes a vector."""
 POOLING = "1_Pooling/config.json"
-"""The settings of its pooling, the one file of a checkpoint that lies in a directory of its own."""
+"""The settings of its pooling."""
+MODULE_FILES = (POOLING, *(f"{place}_Dense/{name}" for place in (2, 3, 4) for name in (CONFIG, WEIGHTS)))
+"""What lies in directories of its own: the pooling, and layers behind it."""
 COMPANIONS = (CHAT_TEMPLATE, GENERATION_CONFIG)
 """Files that do not describe the model and are copied into its results."""
 KNOWN_NAMES = (
     *(CONFIG, WEIGHTS, WEIGHTS_INDEX, ADAPTER_CONFIG),
-    *(*TOKENIZER_OBJECTS, *TOKENIZER_TABLES, *SENTENCEPIECE_MODELS, *COMPANIONS, *SENTENCES, POOLING),
+    *(*TOKENIZER_OBJECTS, *TOKENIZER_TABLES, *SENTENCEPIECE_MODELS, *COMPANIONS, *SENTENCES, *MODULE_FILES),
 )
 """Files with fixed names."""
 

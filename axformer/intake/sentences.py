@@ -11,10 +11,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from axformer.architectures.embedder import Embedding
+from axformer.architectures.embedder import BEHIND, Dense, Embedding
 from axformer.errors import CheckpointError, reason_of
+from axformer.intake.foreign import check_files
+from axformer.intake.headers import Tensor, read_header
 from axformer.intake.limits import CONFIG_BYTES
-from axformer.intake.names import MODULES, SENTENCE_CONFIG, SENTENCE_LIMITS
+from axformer.intake.names import CONFIG, MODULES, SENTENCE_CONFIG, SENTENCE_LIMITS, WEIGHTS
 from axformer.intake.strict_json import read_json
 
 _PATH = re.compile(r"[A-Za-z0-9_][\w.-]{0,63}", re.ASCII)
@@ -27,7 +29,7 @@ MODES = {
     "pooling_mode_lasttoken": "lasttoken",
 }
 """The keys of a pooling module, in the order in which several are joined."""
-_TRANSFORMER, _POOLING, _NORMALIZE = "Transformer", "Pooling", "Normalize"
+_TRANSFORMER, _POOLING, _DENSE, _NORMALIZE = "Transformer", "Pooling", "Dense", "Normalize"
 _ASYMMETRIC = (
     "an asymmetric model has an encoder for queries and one for documents; give each as a checkpoint of its own"
 )
@@ -38,13 +40,16 @@ _WHY_NOT = {
     "SpladePooling": _SPARSE,
     "MLMTransformer": _SPARSE,
     "SparseAutoEncoder": _SPARSE,
-    "Dense": "a layer behind the pooling is not kept yet; train the model without it",
     "StaticEmbedding": "it has no transformer, so there is nothing to make smaller",
 }
 
 
-def embedding_in(directory: Path, pooling: str | None) -> tuple[Path, Embedding] | None:
-    """Where the transformer of an embedder lies, and how it embeds; None for any other checkpoint.
+Behind = dict[Path, dict[str, Tensor]]
+"""As :attr:`axformer.intake.weights.Weights.behind`."""
+
+
+def embedding_in(directory: Path, pooling: str | None) -> tuple[Path, Embedding, Behind] | None:
+    """Where the transformer of an embedder lies, how it embeds, and by which weights; None for any other checkpoint.
 
     Args:
         pooling: what a plain encoder is to be pooled by; None if nothing was said.
@@ -53,17 +58,19 @@ def embedding_in(directory: Path, pooling: str | None) -> tuple[Path, Embedding]
         CheckpointError: its modules are damaged, or cannot be kept.
     """
     if not (directory / MODULES).is_file():
-        return None if pooling is None else (directory, Embedding.model_validate({"pooling": (pooling,)}))
+        return None if pooling is None else (directory, Embedding.model_validate({"pooling": (pooling,)}), {})
     modules = _modules(directory)
     kinds = [kind for kind, _ in modules]
     if kinds == [_TRANSFORMER] and pooling is None:
         return None
     if pooling is not None:
         raise _refused(directory, f"it says how it is pooled; leave pooling={pooling} out")
-    if kinds not in ([_TRANSFORMER, _POOLING], [_TRANSFORMER, _POOLING, _NORMALIZE]):
+    is_normal = kinds[-1:] == [_NORMALIZE]
+    layers = [path for _, path in modules[2 : len(modules) - is_normal]]
+    if kinds != [_TRANSFORMER, _POOLING, *[_DENSE] * len(layers), *[_NORMALIZE] * is_normal]:
         raise _refused(
             directory,
-            f"its modules are {', '.join(kinds) or 'none'}; taken are Transformer, Pooling and Normalize",
+            f"its modules are {', '.join(kinds) or 'none'}; taken are Transformer, Pooling, Dense and Normalize in this order",
         )
     limits = _object(directory, modules[0][1], SENTENCE_LIMITS)
     if limits.get("do_lower_case"):
@@ -73,7 +80,27 @@ def embedding_in(directory: Path, pooling: str | None) -> tuple[Path, Embedding]
         )
     pooled = _object(directory, modules[1][1], "config.json")
     settings = _object(directory, "", SENTENCE_CONFIG)
-    return directory / modules[0][1], _embedding(directory, pooled, limits, settings, is_normal=_NORMALIZE in kinds)
+    dense = [_dense(directory, path) for path in layers]
+    behind = {
+        directory / path / WEIGHTS: _behind(directory, path, place, dense[place]) for place, path in enumerate(layers)
+    }
+    embedding = _embedding(directory, pooled, limits, settings, dense=dense, normalize=is_normal)
+    return directory / modules[0][1], embedding, behind
+
+
+def check_sizes(directory: Path, embedding: Embedding, hidden: int) -> None:
+    """Check that each layer behind the pooling takes what the one before it gives.
+
+    Raises:
+        CheckpointError: one does not.
+    """
+    size = hidden * len(embedding.pooling)
+    for layer in embedding.dense:
+        if layer.in_features != size:
+            raise _refused(
+                directory, f"a Dense takes {layer.in_features} numbers and gets {size}; copy its configurations again"
+            )
+        size = layer.out_features
 
 
 def _modules(directory: Path) -> list[tuple[str, str]]:
@@ -91,6 +118,10 @@ def _modules(directory: Path) -> list[tuple[str, str]]:
             raise _refused(directory, f"{MODULES} names the class {kind[:100]!r}, code of its own, which is never run")
         if path and not _PATH.fullmatch(path):
             raise _refused(directory, f"{MODULES} names the path {path[:100]!r}, which is no directory in it")
+    paths = [path for _, path in modules]
+    twice = next((path for path in paths if paths.count(path) > 1), None)
+    if twice is not None:
+        raise _refused(directory, f"{MODULES} names the path {twice!r} twice")
     return [(kind.rpartition(".")[2], path) for kind, path in modules]
 
 
@@ -112,8 +143,7 @@ def _embedding(
     pooled: Mapping[str, Any],
     limits: Mapping[str, Any],
     settings: Mapping[str, Any],
-    *,
-    is_normal: bool,
+    **kept: Any,
 ) -> Embedding:
     modes = pooled.get("pooling_mode") or [mode for key, mode in MODES.items() if pooled.get(key)]
     if not modes:
@@ -133,7 +163,7 @@ def _embedding(
         return Embedding.model_validate(
             {
                 "pooling": (modes,) if isinstance(modes, str) else modes,
-                "normalize": is_normal,
+                **kept,
                 "dimensions": settings.get("truncate_dim"),
                 "max_length": limits.get("max_seq_length"),
                 "prompts": {name: text for name, text in prompts.items() if text is not None},
@@ -144,6 +174,34 @@ def _embedding(
     except ValidationError as error:
         first = error.errors()[0]
         raise _refused(directory, f"{first['loc'][0]}: {reason_of(first)}") from None
+
+
+def _dense(directory: Path, path: str) -> Dense:
+    """The configuration of a layer behind the pooling."""
+    if not (directory / path / WEIGHTS).is_file():
+        raise _refused(
+            directory,
+            f"{path} holds no {WEIGHTS}; copy it too, or if its weights are pickled (pytorch_model.bin), which is never read, "
+            "load the model in sentence-transformers and save it again, as safetensors",
+        )
+    check_files(directory / path)
+    try:
+        return Dense.model_validate(_object(directory, path, CONFIG))
+    except ValidationError as error:
+        first = error.errors()[0]
+        found = "" if first["type"] == "missing" else f" (it is {str(first['input'])[:100]!r})"
+        raise _refused(directory, f"{path}/{CONFIG}: {str(first['loc'][0])[:100]}: {reason_of(first)}{found}") from None
+
+
+def _behind(directory: Path, path: str, place: int, layer: Dense) -> dict[str, Tensor]:
+    """The weights of a layer behind the pooling, by the names that they have in the model."""
+    try:
+        tensors = read_header(directory / path / WEIGHTS)
+    except (OSError, ValueError) as error:
+        raise _refused(directory, f"{path}/{WEIGHTS}: {error}; copy it again") from None
+    if {name: tensor.shape for name, tensor in tensors.items()} != layer.shapes():
+        raise _refused(directory, f"{path}/{WEIGHTS} holds other weights than {path}/{CONFIG} says; copy both again")
+    return {f"{BEHIND}.{place}.{name}": tensor for name, tensor in tensors.items()}
 
 
 def _refused(directory: Path, why: str) -> CheckpointError:

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from axformer.architectures.embedder import DENSE, DENSE_WEIGHTS
 from axformer.errors import CheckpointError
 from axformer.intake.foreign import misnamed_weights, remedy_in
 from axformer.intake.headers import Tensor, copy_renamed, read_header
@@ -26,11 +27,19 @@ class Weights:
 
     files: Mapping[Path, Mapping[str, Tensor]]
     """The tensors of each file."""
+    behind: Mapping[Path, Mapping[str, Tensor]] = field(default_factory=dict)
+    """The files of layers behind an embedder's pooling, in order, with their tensors by their names in the model."""
+
+    @property
+    def paths(self) -> list[Path]:
+        """All files."""
+        return [*self.files, *self.behind]
 
     @property
     def tensors(self) -> dict[str, Tensor]:
         """All tensors by name."""
-        return {name: tensor for tensors in self.files.values() for name, tensor in tensors.items()}
+        files = (*self.files.values(), *self.behind.values())
+        return {name: tensor for tensors in files for name, tensor in tensors.items()}
 
     @property
     def dtype(self) -> torch.dtype:
@@ -65,6 +74,9 @@ def place_weights(weights: Weights, into: Path, names: Mapping[str, str]) -> Non
             (into / path.name).symlink_to(path.resolve())
         else:
             copy_renamed(path, into / path.name, names)
+    for place, path in enumerate(weights.behind, start=2):
+        (into / DENSE.format(place)).mkdir()
+        (into / DENSE.format(place) / DENSE_WEIGHTS).symlink_to(path.resolve())
     if WEIGHTS not in {path.name for path in weights.files}:
         (into / WEIGHTS_INDEX).write_text(json.dumps(_index(weights, names)), encoding="utf-8")
 

@@ -16,6 +16,7 @@ from typing import Any
 from torch import Tensor
 
 from axformer.architectures.base import Architecture, BlockWeights
+from axformer.architectures.embedder import behind_of
 from axformer.architectures.slices import is_projection
 from axformer.plan.plan import Plan, kept_neurons
 
@@ -40,13 +41,16 @@ class Operations:
         self._tokens = int(lengths.sum())
         self._pairs = int(lengths.square().sum())
         inside = {id(parameter) for layer in layers for parameter in layer.parameters()}
+        behind = {id(weight) for layer in behind_of(model) for weight in layer.parameters()}  # once a text
         outside = sum(
             module.weight.numel()
             for module in model.modules()
-            if is_projection(module) and id(module.weight) not in inside
+            if is_projection(module) and id(module.weight) not in inside | behind
         )
         # Heads of decoders compute all positions and select one afterwards.
-        self._outside = PER_WEIGHT * outside * (len(lengths) if pooled and not architecture.causal else self._tokens)
+        times = len(lengths) if pooled and not architecture.causal else self._tokens
+        once = sum(weight.numel() for layer in behind_of(model) for weight in layer.parameters() if weight.dim() > 1)
+        self._outside = PER_WEIGHT * (outside * times + once * len(lengths))
 
     def left(self, plan: Plan) -> int:
         """Operations of one forward pass over all the data."""

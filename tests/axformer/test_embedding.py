@@ -9,21 +9,24 @@ import numpy as np
 import onnxruntime
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from transformers import AutoModel
 
-from axformer.architectures.embedder import SPEC, TOKENS, VECTOR, Embedding
+from axformer.architectures.embedder import SPEC, TOKENS, VECTOR, Dense, Embedding
 from axformer.architectures.registry import ARCHITECTURES, architecture_of
 from axformer.config import make_config
 from axformer.data.columns import OWN_ANSWERS
 from axformer.data.reading import rows_of
 from axformer.errors import CheckpointError, ConfigError, DataError
 from axformer.forms.form import Form
-from axformer.forms.kinds import ONNX, STOCK
+from axformer.forms.kinds import COMPACT, KINDS, ONNX, STOCK, ZEROED
 from axformer.forms.make import Finished, loaded_form, make_forms
 from axformer.intake.checkpoint import Checkpoint, from_memory, load_checkpoint
 from axformer.intake.dataset import prepare
 from axformer.model.compact import compact
 from axformer.model.masking import masked
+from axformer.model.operations import Operations
+from axformer.model.parameters import ParameterCount
 from axformer.plan.plan import Plan
 from axformer.reporting.deploy_table import deployables
 from axformer.run import PruningRun
@@ -61,7 +64,9 @@ def vectors_of(model: Any, checkpoint: Checkpoint, texts: list[str]) -> torch.Te
 @families
 def test_vectors_are_the_same_masked_and_removed_and_in_any_batch(family: str) -> None:
     mode = MODES[sorted(ARCHITECTURES).index(family) % len(MODES)]
-    checkpoint = checkpoint_of(family, pooling=(mode, "mean"), normalize=True)
+    tanh = "torch.nn.modules.activation.Tanh"
+    dense = Dense(in_features=2 * DIMENSIONS.hidden_size, out_features=24, bias=True, activation_function=tanh)
+    checkpoint = checkpoint_of(family, pooling=(mode, "mean"), normalize=True, dense=[dense.model_dump()])
     data = prepare(rows_of([{"text": text} for text in TEXTS[:20]]), checkpoint, CONFIG)
     assert data.samples.encoded.labels_as == OWN_ANSWERS
     for plan in (Plan.full(DIMENSIONS), some_plan(1)):
@@ -122,6 +127,78 @@ def test_a_result_loads_in_sentence_transformers_with_the_same_vectors(written: 
     assert [trial.loss for trial in resumed] == [trial.loss for trial in trials]
     kept = json.loads((tmp_path / "result" / "model" / "config_sentence_transformers.json").read_text())
     assert kept["prompts"] == {"query": "word1 word2 ", "document": "word3 ", "all": "word4 "}
+
+
+def save_with_dense(directory: Path, family: str) -> Path:
+    """A directory as sentence-transformers writes it, with two layers behind the pooling."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer import modules
+
+    torch.manual_seed(0)
+    AutoModel.from_config(tiny_family_config(family)).save_pretrained(directory / family)
+    tiny_family_tokenizer(family).save_pretrained(directory / family)
+    chain = [modules.Transformer(str(directory / family), max_seq_length=20), modules.Pooling(32, pooling_mode="mean")]
+    chain += [modules.Dense(32, 48), modules.Dense(48, 40, bias=False, activation_function=torch.nn.GELU())]
+    made = SentenceTransformer(modules=[*chain, modules.Normalize()], device="cpu")
+    made.save(str(directory / "made"), create_model_card=False)
+    return directory / "made"
+
+
+@pytest.fixture(scope="module")
+def with_dense(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_with_dense(tmp_path_factory.mktemp("dense"), "bert")
+
+
+def test_layers_behind_the_pooling_lie_outside_of_the_encoder(with_dense: Path) -> None:
+    checkpoint, plan = load_checkpoint(with_dense), Plan.full(DIMENSIONS)
+    plain = checkpoint_of("bert")
+    weights, biases = 32 * 48 + 48 * 40, 48
+    counts = [ParameterCount(one.model, one.architecture) for one in (checkpoint, plain)]
+    assert counts[0].encoder(plan) == counts[1].encoder(plan)
+    assert counts[0].left(plan) == counts[1].left(plan) + weights + biases
+    lengths = torch.tensor([3, 5])
+    operations = [
+        Operations(one.model, one.architecture, pooled=False, lengths=lengths).left(plan) for one in (checkpoint, plain)
+    ]
+    assert operations[0] - operations[1] == 2 * weights * len(lengths)
+    assert checkpoint.task.numbers == 40
+    files = [
+        with_dense / name for name in ("model.safetensors", "2_Dense/model.safetensors", "3_Dense/model.safetensors")
+    ]
+    assert checkpoint.bytes == sum(file.stat().st_size for file in files)
+    assert checkpoint.sha256 != load_checkpoint(with_dense.parent / "bert", pooling="mean").sha256
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["bert", "distilbert", "xlnet"])
+def test_layers_behind_the_pooling_are_in_every_form(family: str, tmp_path: Path) -> None:
+    made = save_with_dense(tmp_path, family)
+    checkpoint = load_checkpoint(made)
+    data = prepare(rows_of([{"text": text} for text in TEXTS[:12]]), checkpoint, CONFIG)
+    whole = torch.stack(data.samples.encoded.labels)
+    np.testing.assert_allclose(whole, encoded_by_the_library(made, TEXTS[:12]), atol=1e-5)
+    plan = Plan.full(checkpoint.dimensions).dropping((1,))
+    small = compact(checkpoint.model, checkpoint.architecture, plan)
+    finished = Finished(checkpoint, plan, small, data.samples)
+    names = (STOCK, COMPACT, ZEROED, ONNX)
+    forms = make_forms(finished, names, tmp_path)
+    assert [form.name for form in forms if isinstance(form, Form)] == list(names)
+    expected = torch.stack(list(measure(small, checkpoint.task, data.samples).answers))
+    assert float((expected - whole).abs().max()) > 1e-3
+    for name in (STOCK, COMPACT, ZEROED):
+        directory = tmp_path / KINDS[name].directory
+        np.testing.assert_allclose(expected, encoded_by_the_library(directory, TEXTS[:12]), atol=1e-5)
+        assert not [one for one in load_file(directory / "model.safetensors") if "behind" in one]
+        again = KINDS[name].load(directory, "cpu")
+        torch.testing.assert_close(
+            torch.stack(list(measure(again, checkpoint.task, data.samples).answers)), expected, rtol=1e-4, atol=1e-5
+        )
+    again = load_checkpoint(tmp_path / "stock").model
+    torch.testing.assert_close(dict(again.named_parameters()), dict(small.named_parameters()), rtol=0, atol=0)
+    session = onnxruntime.InferenceSession(tmp_path / "hub" / "onnx" / "model.onnx")
+    inputs = checkpoint.tokenizer(TEXTS[0], return_tensors="np")
+    (vector,) = session.run([VECTOR], {one.name: inputs[one.name][None] for one in session.get_inputs()})[0]
+    np.testing.assert_allclose(expected[0], vector, atol=1e-5)
 
 
 def test_questions_and_passages_get_the_prompts_of_queries_and_documents(written: Path) -> None:
@@ -237,6 +314,8 @@ def changed(written: Path, place: Path, name: str, content: Any) -> Path:
 
 
 TRANSFORMER = {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}
+DENSE = {"idx": 2, "name": "2", "path": "2_Dense", "type": "sentence_transformers.models.Dense"}
+NORMALIZE = {"idx": 3, "name": "3", "path": "2_Normalize", "type": "sentence_transformers.models.Normalize"}
 POOLING = {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}
 
 
@@ -245,7 +324,14 @@ POOLING = {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transfo
     [
         ("modules.json", [TRANSFORMER, POOLING | {"type": "modeling.Own"}], "code of its own"),
         ("modules.json", [TRANSFORMER | {"type": "sentence_transformers.models.Asym"}], "asymmetric"),
-        ("modules.json", [TRANSFORMER, POOLING | {"type": "sentence_transformers.models.Dense"}], "Dense"),
+        ("modules.json", [TRANSFORMER, DENSE | {"path": "1_Pooling"}], "its modules are Transformer, Dense"),
+        ("modules.json", [TRANSFORMER, POOLING, NORMALIZE, DENSE], "in this order"),
+        ("modules.json", [TRANSFORMER, POOLING, DENSE, DENSE], "'2_Dense' twice"),
+        (
+            "modules.json",
+            [TRANSFORMER, POOLING, DENSE | {"path": "2_Normalize"}],
+            "2_Normalize holds no model.safetensors",
+        ),
         ("modules.json", [TRANSFORMER, POOLING | {"type": "sentence_transformers.SpladePooling"}], "sparse"),
         ("modules.json", [TRANSFORMER, POOLING | {"path": "../other"}], "no directory in it"),
         ("modules.json", [POOLING], "its modules are Pooling"),
@@ -263,6 +349,51 @@ def test_modules_that_cannot_be_kept_are_refused_in_one_line(
 ) -> None:
     with pytest.raises(CheckpointError, match=said) as refused:
         load_checkpoint(changed(written, tmp_path / "changed", name, content))
+    assert "\n" not in str(refused.value)
+
+
+WEIGHT = torch.zeros(48, 32)
+
+
+@pytest.mark.parametrize(
+    ("changes", "weights", "said"),
+    [
+        ({"activation_function": "modeling.Own"}, None, "activation_function: .*modeling.Own"),
+        ({"activation_function": "torch.nn.modules.activation.PReLU"}, None, "PReLU"),
+        ({"module_input_name": "token_embeddings"}, None, "module_input_name"),
+        ({"module_output_name": "other"}, None, "module_output_name"),
+        ({"use_residual": True}, None, "use_residual"),
+        ({"scale": 2}, None, "scale"),
+        ({"bias": "yes"}, None, "bias"),
+        ({"out_features": 47}, None, "holds other weights"),
+        ({"in_features": 0}, None, "in_features"),
+        (
+            {"in_features": 31},
+            {"linear.weight": WEIGHT[:, 1:], "linear.bias": WEIGHT[:, 0]},
+            "takes 31 numbers and gets 32",
+        ),
+        ({}, {"linear.weight": WEIGHT}, "holds other weights"),
+        ({}, {"linear.weight": WEIGHT / 0, "linear.bias": WEIGHT[:, 0]}, r"not numbers, in behind.0.linear.weight"),
+        ({}, {"linear.weight": WEIGHT.to(torch.int8), "linear.bias": WEIGHT[:, 0]}, "quantized"),
+        ({}, b"version https://git-lfs.github.com/spec/v1\n", "git-lfs"),
+        ({}, b"pickle", "header"),
+        ({}, b"", "pytorch_model.bin.*safetensors"),
+    ],
+)
+def test_layers_that_cannot_be_kept_are_refused_in_one_line(
+    with_dense: Path, tmp_path: Path, changes: dict[str, Any], weights: Any, said: str
+) -> None:
+    config = json.loads((with_dense / "2_Dense" / "config.json").read_text())
+    place = changed(with_dense, tmp_path / "changed", "2_Dense/config.json", config | changes)
+    file = place / "2_Dense" / "model.safetensors"
+    if isinstance(weights, dict):
+        save_file({name: values.contiguous() for name, values in weights.items()}, file)
+    elif weights:
+        file.write_bytes(weights)
+    elif weights is not None:
+        file.rename(file.with_name("pytorch_model.bin"))
+    with pytest.raises(CheckpointError, match=said) as refused:
+        load_checkpoint(place)
     assert "\n" not in str(refused.value)
 
 

@@ -9,7 +9,7 @@ import httpx2
 from huggingface_hub import HfApi, hf_hub_url
 from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RepositoryNotFoundError, RevisionNotFoundError
 
-from axformer.intake.names import POOLING
+from axformer.intake.names import MODULE_FILES
 from store.references import ParsedReference
 from worker.fetching.errors import ReferenceDenied, ReferenceMissing, SourceUnavailable
 from worker.fetching.http import open_url
@@ -36,7 +36,7 @@ class HubSource:
 
     def names(self) -> Sequence[str] | None:
         """See :class:`worker.fetching.source.ReferenceSource`."""
-        return sorted(name for name in self._commit[1] if "/" not in name or name == POOLING)
+        return sorted(name for name in self._commit[1] if "/" not in name or name in MODULE_FILES)
 
     @contextmanager
     def open(self, name: str | None, known: str | None) -> Iterator[SourceContent | None]:

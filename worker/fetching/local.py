@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from axformer.intake.names import POOLING, is_checkpoint_file
+from axformer.intake.names import MODULE_FILES, is_checkpoint_file
 from store.references import ParsedReference
 from worker.fetching.errors import ReferenceDenied, ReferenceForbidden, ReferenceInvalid, ReferenceMissing
 from worker.fetching.http import CHUNK_BYTES
@@ -33,7 +33,7 @@ class LocalSource:
         """See :class:`worker.fetching.source.ReferenceSource`."""
         with self._as_fetch_errors():
             directory = self._resolved(Path(self._reference.path))
-            entries = sorted([*directory.iterdir(), directory / POOLING])
+            entries = sorted([*directory.iterdir(), *(directory / name for name in MODULE_FILES)])
         names = {str(entry.relative_to(directory)): entry for entry in entries}
         gone = [
             name

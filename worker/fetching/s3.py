@@ -10,7 +10,7 @@ from typing import Any
 import s3fs
 from botocore.exceptions import BotoCoreError
 
-from axformer.intake.names import POOLING
+from axformer.intake.names import MODULE_FILES
 from store.references import ParsedReference
 from worker.fetching.errors import FetchError, ReferenceDenied, ReferenceInvalid, ReferenceMissing, SourceUnavailable
 from worker.fetching.http import CHUNK_BYTES
@@ -37,12 +37,12 @@ class S3Source:
     def names(self) -> Sequence[str] | None:
         """See :class:`worker.fetching.source.ReferenceSource`."""
         with self._as_fetch_errors():
-            entries: list[dict[str, Any]] = self._files.ls(self._path, detail=True, refresh=True)
+            entries: list[dict[str, Any]] = [*self._files.ls(self._path, detail=True, refresh=True)]
+            wanted = {f"{self._path}/{PurePosixPath(file).parent}" for file in MODULE_FILES}
+            for folder in {entry["name"].rstrip("/") for entry in entries if entry["type"] == "directory"} & wanted:
+                entries += self._files.ls(folder, detail=True, refresh=True)
         inside = [entry["name"].removeprefix(self._path).strip("/") for entry in entries if entry["type"] == "file"]
-        has_pooling = any(
-            entry["name"].rstrip("/") == f"{self._path}/{PurePosixPath(POOLING).parent}" for entry in entries
-        )
-        return sorted([*filter(None, inside), *([POOLING] if has_pooling else [])])
+        return sorted(name for name in inside if name and ("/" not in name or name in MODULE_FILES))
 
     @contextmanager
     def open(self, name: str | None, known: str | None) -> Iterator[SourceContent | None]:

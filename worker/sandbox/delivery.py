@@ -14,6 +14,7 @@ from typing import BinaryIO
 
 from axformer.config import METHODS
 from axformer.forms.kinds import HUB, KINDS
+from axformer.intake.names import MODULE_FILES
 from axformer.wire.answer_sheet import NEEDED, SHEET
 
 RESULT = "artifact"
@@ -41,7 +42,7 @@ _TOP = frozenset(
 ).union(*(kind.about.files for kind in METHODS.values()))
 _FOLDERS = frozenset({"untouched", *(kind.directory for kind in KINDS.values())})
 """The forms, and the trained base model of a job with a new head."""
-_INSIDE = frozenset({"1_Pooling", "2_Normalize"})
+_INSIDE = frozenset({Path(file).parent.name for file in MODULE_FILES} | {f"{place}_Normalize" for place in range(2, 6)})
 """The directories of an embedder's modules in a form."""
 _INSIDE_HUB = _INSIDE | {"onnx"}
 """The same in :data:`HUB`, with that of the graphs."""

@@ -14,8 +14,8 @@ from axformer.intake.limits import CONFIG_BYTES
 from axformer.intake.names import (
     ADAPTER_CONFIG,
     CONFIG,
+    MODULE_FILES,
     MODULES,
-    POOLING,
     SENTENCEPIECE_MODELS,
     TOKENIZER_TABLES,
     is_checkpoint_file,
@@ -109,7 +109,7 @@ class _Held:
 def _in_directory(contents: Contents, directory: Path) -> _Held:
     try:
         held = _Held({entry.name for entry in islice(directory.iterdir(), MOST_FILES) if entry.is_file()})
-        held.names |= {POOLING} if (directory / POOLING).is_file() else set()
+        held.names |= {name for name in MODULE_FILES if (directory / name).is_file()}
     except OSError as error:
         raise UnreadableError(f"'{directory}' cannot be listed ({error.strerror}); change its mode") from None
     if CONFIG in held.names:
