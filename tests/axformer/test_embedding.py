@@ -21,6 +21,7 @@ from axformer.errors import CheckpointError, ConfigError, DataError
 from axformer.forms.form import Form
 from axformer.forms.kinds import COMPACT, KINDS, ONNX, STOCK, ZEROED
 from axformer.forms.make import Finished, loaded_form, make_forms
+from axformer.forms.onnx_int8 import copy_beside
 from axformer.intake.checkpoint import Checkpoint, from_memory, load_checkpoint
 from axformer.intake.dataset import prepare
 from axformer.model.compact import compact
@@ -172,6 +173,8 @@ def test_layers_behind_the_pooling_lie_outside_of_the_encoder(with_dense: Path) 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", ["bert", "distilbert", "xlnet"])
 def test_layers_behind_the_pooling_are_in_every_form(family: str, tmp_path: Path) -> None:
+    from sentence_transformers.sentence_transformer import modules
+
     made = save_with_dense(tmp_path, family)
     checkpoint = load_checkpoint(made)
     data = prepare(rows_of([{"text": text} for text in TEXTS[:12]]), checkpoint, CONFIG)
@@ -197,8 +200,13 @@ def test_layers_behind_the_pooling_are_in_every_form(family: str, tmp_path: Path
     torch.testing.assert_close(dict(again.named_parameters()), dict(small.named_parameters()), rtol=0, atol=0)
     session = onnxruntime.InferenceSession(tmp_path / "hub" / "onnx" / "model.onnx")
     inputs = checkpoint.tokenizer(TEXTS[0], return_tensors="np")
-    (vector,) = session.run([VECTOR], {one.name: inputs[one.name][None] for one in session.get_inputs()})[0]
-    np.testing.assert_allclose(expected[0], vector, atol=1e-5)
+    vectors, tokens = session.run([VECTOR, TOKENS], {one.name: inputs[one.name] for one in session.get_inputs()})
+    np.testing.assert_allclose(expected[:1], vectors, atol=1e-5)
+    copy_beside(tmp_path / "hub", tmp_path / "int8")
+    features = {"token_embeddings": torch.tensor(tokens), "attention_mask": torch.tensor(inputs["attention_mask"])}
+    for place, kind in enumerate((modules.Pooling, modules.Dense, modules.Dense, modules.Normalize), start=1):
+        features = kind.load(str(tmp_path / "int8"), f"{place}_{kind.__name__}")(features)
+    torch.testing.assert_close(features[VECTOR], expected[:1], rtol=0, atol=1e-5)
 
 
 def test_questions_and_passages_get_the_prompts_of_queries_and_documents(written: Path) -> None:
