@@ -48,9 +48,17 @@ def test_a_directory_is_packed_without_what_is_never_read(
 ) -> None:
     home = tmp_path / "bert"
     home.mkdir()
-    strangers = ("pytorch_model.bin", "modeling.py", "trainer_state.json", "requirements.txt")
+    strangers = (
+        "2_Dense/pytorch_model.bin",
+        "pytorch_model.bin",
+        "modeling.py",
+        "trainer_state.json",
+        "requirements.txt",
+    )
     read = (
         "1_Pooling/config.json",
+        "2_Dense/config.json",
+        "2_Dense/model.safetensors",
         "chat_template.jinja",
         "config.json",
         "generation_config.json",
@@ -58,6 +66,7 @@ def test_a_directory_is_packed_without_what_is_never_read(
     )
     read += ("modules.json", "vocab.txt")
     (home / "1_Pooling").mkdir()
+    (home / "2_Dense").mkdir()
     for name in (*read, *strangers):
         (home / name).write_text(name)
     upload = api.upload(home)

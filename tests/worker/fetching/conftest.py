@@ -21,12 +21,15 @@ CHECKPOINT = {
     "vocab.txt": b"[PAD]\n",
     "modules.json": b"[]",
     "1_Pooling/config.json": b'{"pooling_mode_mean_tokens": true}',
+    "2_Dense/config.json": b'{"in_features": 4}',
+    "2_Dense/model.safetensors": b"layer",
 }
 STRANGERS = {"pytorch_model.bin": b"pickle", "modeling_evil.py": b"import os", "README.md": b"# model"}
 STRANGERS |= {
     "1_Pooling/modeling_evil.py": b"import os",
     "2_Normalize/config.json": b"{}",
-    "3_Dense/model.safetensors": b"w",
+    "2_Dense/pytorch_model.bin": b"pickle",
+    "9_Dense/model.safetensors": b"w",
 }
 
 

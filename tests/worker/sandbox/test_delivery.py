@@ -48,9 +48,13 @@ def test_graphs_lie_one_directory_deeper(result: Path) -> None:
 
 def test_the_modules_of_an_embedder_have_directories_of_their_own(result: Path) -> None:
     (result / "model" / "1_Pooling").mkdir()
+    (result / "model" / "2_Dense").mkdir()
+    (result / "model" / "2_Dense" / "model.safetensors").write_bytes(b"")
     (result / "model" / "1_Pooling" / "config.json").write_bytes(b"{}")
     with ExitStack() as files:
-        assert "model/1_Pooling/config.json" in delivered(result, files, MOST_BYTES)
+        assert {"model/1_Pooling/config.json", "model/2_Dense/model.safetensors"} < set(
+            delivered(result, files, MOST_BYTES)
+        )
 
 
 def in_hub(at: Path, name: str) -> Path:
