@@ -156,7 +156,8 @@ def embedder_class(family: Any) -> Any:
 
     def from_pretrained(cls: Any, directory: Any, *args: Any, **kwargs: Any) -> Any:
         found = family.from_pretrained.__func__(cls, directory, *args, **kwargs)
-        read_behind(found[0] if isinstance(found, tuple) else found, Path(directory))
+        for place, layer in enumerate((found[0] if isinstance(found, tuple) else found).behind, start=2):
+            layer.load_state_dict(load_file(Path(directory, DENSE.format(place), DENSE_WEIGHTS)))
         return found
 
     def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -176,12 +177,6 @@ def embedder_class(family: Any) -> Any:
 def behind_of(model: Any) -> Iterable[nn.Module]:
     """The layers behind a model's pooling; none if it has none, or is no embedder."""
     return getattr(model, BEHIND, ())
-
-
-def read_behind(model: Any, directory: Path) -> None:
-    """Read the layers behind the pooling from files of their own, as sentence-transformers has them."""
-    for place, layer in enumerate(behind_of(model), start=2):
-        layer.load_state_dict(load_file(directory / DENSE.format(place) / DENSE_WEIGHTS))
 
 
 def plain_class(model_class: Any) -> Any:

@@ -121,7 +121,7 @@ def load_checkpoint(
         tokenizer = load_tokenizer(admitted, known)
         files = tokenizer_files(tokenizer, known) | companion_files(directory)
         note = other_reading(directory, architecture.model_type, admitted.tokenizer_class, known, tokenizer)
-    weights = admitted.weights.paths
+    weights = [*admitted.weights.files, *admitted.weights.behind]
     return _checkpoint(
         *(model.to(device), tokenizer, architecture, admitted.head),
         sha256=digest(weights),

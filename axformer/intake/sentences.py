@@ -190,7 +190,9 @@ def _dense(directory: Path, path: str) -> Dense:
     except ValidationError as error:
         first = error.errors()[0]
         found = "" if first["type"] == "missing" else f" (it is {str(first['input'])[:100]!r})"
-        raise _refused(directory, f"{path}/{CONFIG}: {str(first['loc'][0])[:100]}: {reason_of(first)}{found}") from None
+        raise _refused(
+            directory, f"{path}/{CONFIG}: {str(first['loc'][0])[:100]!r}: {reason_of(first)}{found}"
+        ) from None
 
 
 def _behind(directory: Path, path: str, place: int, layer: Dense) -> dict[str, Tensor]:

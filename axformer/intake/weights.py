@@ -31,11 +31,6 @@ class Weights:
     """The files of layers behind an embedder's pooling, in order, with their tensors by their names in the model."""
 
     @property
-    def paths(self) -> list[Path]:
-        """All files."""
-        return [*self.files, *self.behind]
-
-    @property
     def tensors(self) -> dict[str, Tensor]:
         """All tensors by name."""
         files = (*self.files.values(), *self.behind.values())

@@ -41,16 +41,16 @@ class Operations:
         self._tokens = int(lengths.sum())
         self._pairs = int(lengths.square().sum())
         inside = {id(parameter) for layer in layers for parameter in layer.parameters()}
-        behind = {id(weight) for layer in behind_of(model) for weight in layer.parameters()}  # once a text
+        matrices = [weight for layer in behind_of(model) for weight in layer.parameters() if weight.dim() > 1]
+        behind = {id(weight): weight.numel() for weight in matrices}
         outside = sum(
             module.weight.numel()
             for module in model.modules()
-            if is_projection(module) and id(module.weight) not in inside | behind
+            if is_projection(module) and id(module.weight) not in inside | behind.keys()
         )
         # Heads of decoders compute all positions and select one afterwards.
         times = len(lengths) if pooled and not architecture.causal else self._tokens
-        once = sum(weight.numel() for layer in behind_of(model) for weight in layer.parameters() if weight.dim() > 1)
-        self._outside = PER_WEIGHT * (outside * times + once * len(lengths))
+        self._outside = PER_WEIGHT * (outside * times + sum(behind.values()) * len(lengths))
 
     def left(self, plan: Plan) -> int:
         """Operations of one forward pass over all the data."""

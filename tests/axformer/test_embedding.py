@@ -366,12 +366,12 @@ WEIGHT = torch.zeros(48, 32)
 @pytest.mark.parametrize(
     ("changes", "weights", "said"),
     [
-        ({"activation_function": "modeling.Own"}, None, "activation_function: .*modeling.Own"),
+        ({"activation_function": "modeling.Own"}, None, "'activation_function': .*modeling.Own"),
         ({"activation_function": "torch.nn.modules.activation.PReLU"}, None, "PReLU"),
         ({"module_input_name": "token_embeddings"}, None, "module_input_name"),
         ({"module_output_name": "other"}, None, "module_output_name"),
         ({"use_residual": True}, None, "use_residual"),
-        ({"scale": 2}, None, "scale"),
+        ({"sca\nle": 2}, None, "sca"),
         ({"bias": "yes"}, None, "bias"),
         ({"out_features": 47}, None, "holds other weights"),
         ({"in_features": 0}, None, "in_features"),

@@ -8,15 +8,7 @@ from pathlib import Path
 
 from axformer.data.formats import data_suffix, why_not_data
 from axformer.intake.foreign import remedy_for, remedy_in
-from axformer.intake.names import (
-    CONFIG,
-    KNOWN_NAMES,
-    MODULE_FILES,
-    MODULES,
-    WEIGHTS_INDEX,
-    is_checkpoint_file,
-    is_shard,
-)
+from axformer.intake.names import CONFIG, KNOWN_NAMES, MODULES, WEIGHTS_INDEX, is_checkpoint_file, is_shard
 from store.errors import ReferenceFormError
 from store.references import ParsedReference, Scheme, parse_reference
 from store.storage.archives import ARCHIVE_SUFFIXES, is_archive
@@ -139,7 +131,7 @@ class Fetcher:
         limit = self.transfer.policy.checkpoint_bytes
         present = self._bring_all(reference, source, into, [CONFIG], limit)
         for name in KNOWN_NAMES:
-            if name == CONFIG or (name in MODULE_FILES and MODULES not in present):
+            if name == CONFIG or ("/" in name and MODULES not in present):
                 continue
             try:
                 present |= self._bring_all(reference, source, into, [name], limit - _bytes(present))

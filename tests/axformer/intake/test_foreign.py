@@ -189,7 +189,7 @@ CASES: dict[str, tuple[Change, str]] = {
     "a directory too high": (moved("model"), "a model lies in a directory below: give .*/model$"),
     "sentence-transformers": (
         sentence_transformers,
-        "its modules are none; taken are Transformer, Pooling and Normalize",
+        "its modules are none; taken are Transformer, Pooling, Dense and Normalize",
     ),
     "no head": (
         headless,
