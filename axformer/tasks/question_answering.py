@@ -66,6 +66,7 @@ class QuestionAnswering:
 
     def encode(self, rows: Rows, tokenizer: Any, config: Any, limits: TokenLimits) -> Encoded:  # noqa: ARG002
         require_fast(tokenizer, "which characters a token stands for")
+        rows.require("context")
         right = right_answers(rows, may_be_none=self.may_abstain)
         encoded = with_answers(_without_answers(rows, tokenizer, limits), right.answers)
         texts = encoded.reading.answers

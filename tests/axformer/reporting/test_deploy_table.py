@@ -277,7 +277,7 @@ def test_an_embedder_is_judged_by_what_held_out_pairs_find_and_else_by_its_answe
     assert made is not None
     assert made.metric == metric
     assert made.rows[1].judgement.standing is (Standing.SHOWN if data == "test" else Standing.WORSE)
-    found_pairs = "held-out ndcg 10 76.00 (before 76.00)"
+    found_pairs = "held-out nDCG@10 76.00 (before 76.00)"
     assert (found_pairs in made.sentence) is (data == "test")
 
 

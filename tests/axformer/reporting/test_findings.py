@@ -244,9 +244,9 @@ def test_an_embedders_held_out_pairs_tell_what_it_cost_and_no_text_is_called_wro
     }
     comparison = {"test": Comparison(differences=differences, mcnemar=McNemarTest(gained=0, lost=1365, p_value=1e-9))}
     finding = finding_of("embedding", scores(test=0.0), scores(test=0.1062), comparison, expects_cost=True)
-    assert finding.sentence.startswith("What it cost: on held-out data the ndcg 10 changed by -5.00 points")
+    assert finding.sentence.startswith("What it cost: on held-out data the nDCG@10 changed by -5.00 points")
     assert finding.answers == (
         "1,365 texts of held-out data find another one nearest than before. Where its queries search the vectors of your own "
-        "model, the ndcg 10 changes by -2.47 points. The ndcg 10 on held-out data fell by more than chance: with 95% "
+        "model, nDCG@10 changes by -2.47 points. The nDCG@10 on held-out data fell by more than chance: with 95% "
         "confidence the change is between -0.0660 and -0.0340."
     )

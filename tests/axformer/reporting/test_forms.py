@@ -179,7 +179,9 @@ def test_the_directory_of_the_graphs_explains_itself_where_it_is_uploaded_alone(
     hub = shutil.copytree(every_form / HUB, tmp_path / "uploaded")
     card = ModelCard.load(hub / "README.md")
     assert (card.data.library_name, card.data.pipeline_tag) == ("onnx", "text-classification")
-    assert {result.metric_name for result in card.data.eval_results} == {"accuracy, ONNX", "accuracy, ONNX int8"}
+    assert {result.metric_name for result in card.data.eval_results} == {
+        f"accuracy, {name}" for name in ("ONNX", "ONNX fp16", "ONNX int8")
+    }
     assert (hub / "run.json").read_bytes() == (every_form / "run.json").read_bytes()
     assert "This directory is `hub/` of a result" in card.text
     assert "](p" not in card.text, "it has no pictures"
