@@ -187,7 +187,7 @@ def test_the_directory_of_the_graphs_explains_itself_where_it_is_uploaded_alone(
     assert "](p" not in card.text, "it has no pictures"
     monkeypatch.chdir(hub)
     programs = re.findall(r"```python\n(.*?)```", card.text, re.DOTALL)
-    assert len(programs) == 2
+    assert len(programs) == 3
     for program in programs:
         (tmp_path / "card.py").write_text(program, encoding="utf-8")
         ran = forked_interpreter(["-I", str(tmp_path / "card.py")])
