@@ -307,7 +307,7 @@ def test_a_sheet_of_chunks_knows_those_of_labelled_rows_and_labels_are_its_tags(
     sheet = sheet_of(ConfirmingRows(labelled, own), answers[0], [made], model.config, 20)
     assert (sheet.test, sheet.metric, len(sheet.chunks)) == ("worst_case", "f1", sheet.rows)
     free = sheet_of(
-        ConfirmingRows(None, own), answers[0][1:], [made.__class__(1, "compact", 2.0, answers[1][1:])], model.config, 20
+        ConfirmingRows(None, own), answers[0][1:], [AnsweringModel(1, "compact", 2.0, answers[1][1:])], model.config, 20
     )
     assert sheet.chunks[-free.rows :] == free.chunks, "an unlabelled row has those that the untouched model finds"
     assert sum(sheet.chunks) > sum(free.chunks)
