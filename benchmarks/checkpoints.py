@@ -66,6 +66,7 @@ CHECKPOINTS = (
     Checkpoint("squad", BASE, "question-answering", "squad", _EXACT, 2, 256, task_name="reading_comprehension"),
     Checkpoint("stsb", BASE, "regression", "stsb", ("pearson",), epochs=4, task_name="sentence_similarity"),
     Checkpoint("rte", BASE, "classification", "rte", _ACCURACY, epochs=5, task_name="entailment"),
+    Checkpoint("wnli", BASE, "classification", "wnli", _ACCURACY),
     Checkpoint("ud-upos", BASE, "tagging", "ud-upos", _ACCURACY, epochs=2),
     Checkpoint("sms", BASE, "classification", "sms", ("f1_macro",)),
     Checkpoint("ag-news", BASE, "classification", "ag-news", _ACCURACY),

@@ -20,6 +20,7 @@ _OPTIONS = {"validation": "data"}
 _ORDERED = ("paper", "robust")
 """Presets of a pass in an order that may be chosen; `published` has the authors' own."""
 MetricOf = Callable[[Checkpoint, Mapping[str, float]], str]
+More = Callable[[Path, Cell, Place], Content]
 
 
 def usual_metric(checkpoint: Checkpoint, figures: Mapping[str, float]) -> str:
@@ -50,15 +51,16 @@ def pruned(cell: Cell, arm: Arm, place: Place) -> Iterator[Path]:
     shutil.rmtree(result)
 
 
-def by_prune(metric_of: MetricOf) -> Measure:
-    """The measurement of cells that are told by this metric."""
+def by_prune(metric_of: MetricOf, more: More | None = None) -> Measure:
+    """The measurement of cells that are told by this metric, and by what ``more`` finds of the result."""
 
     def measure(cell: Cell, arm: Arm, place: Place) -> Content:
         with pruned(cell, arm, place) as result:
             report = json.loads((result / "report.json").read_text(encoding="utf-8"))
             digest = read_plan_file(result).source.sha256
+            found = {} if more is None else more(result, cell, place)
         metric = metric_of(cell.checkpoint, report["base"]["test"])
-        return {"metric": metric, "checkpoint": digest, "report": report}
+        return {"metric": metric, "checkpoint": digest, **found, "report": report}
 
     return measure
 

@@ -117,7 +117,7 @@ def _interval(cell: Content, data: str, figure: str, factor: float = 1.0, form: 
     return f"{value:{form}} [{low:{form}}, {high:{form}}]"
 
 
-def _judgement(cell: Content) -> FindingVerdict:
+def judgement(cell: Content) -> FindingVerdict:
     """What held-out rows say of the pruned model, by the rule of today: a cell may be older."""
     report = cell["report"]
     comparison = Comparison.model_validate(report["comparison"]["test"])
@@ -151,7 +151,7 @@ def summary(cells: Sequence[Content]) -> str:
     for arm in _PRESETS:
         same = where(compared(cells), arm=arm)
         promised, held = promised_and_held(same)
-        counts = Counter(map(_judgement, same))
+        counts = Counter(map(judgement, same))
         told.append(
             f"- **`{arm}`**, {len(same)} passes: the loss changed by {promised:+.1%} on the deciding rows and by {held:+.1%} "
             f"on held-out rows. {counts[FindingVerdict.GAIN]} models got reliably better, {counts[FindingVerdict.LOSS]} worse. "
@@ -168,7 +168,7 @@ def by_set(cells: Sequence[Content]) -> str:
         told = []
         for arm in _PRESETS:
             same = where(of_set, arm=arm)
-            losses = sum(_judgement(cell) is FindingVerdict.LOSS for cell in same)
+            losses = sum(judgement(cell) is FindingVerdict.LOSS for cell in same)
             worse = f" ({losses} worse)" if losses else ""
             mark = "*" if any("otherwise" in cell for cell in same) else ""
             changes = [POINT * _change(cell, "test", cell["metric"]) for cell in same]
@@ -188,7 +188,7 @@ def optimism(cells: Sequence[Content]) -> str:
     rows = []
     for arm, same in _by_arm(compared(cells)):
         promised, held = promised_and_held(same)
-        judgements = Counter(map(_judgement, same))
+        judgements = Counter(map(judgement, same))
         counts = [f"{judgements[name]}" for name in _JUDGED]
         rows.append([f"`{arm}`", f"{len(same)}", f"{promised:+.1%}", f"{held:+.1%}", *counts, removed(same)])
     return table(("arm", "passes", "deciding loss", "held-out loss", "gain", "none", "loss", "removed"), rows)

@@ -55,9 +55,9 @@ def similarity(source: Path) -> Parts:
     return Parts(train, validation, sample(read_labelled(source / "STS-B/test.jsonl"), _LARGE))
 
 
-def entailment(source: Path) -> Parts:
-    """RTE, with the validation set that the paper's authors cut; GLUE's dev, 277 rows, is held out."""
-    return Parts(*(read_labelled(source / f"RTE/{part}.jsonl") for part in ("train", "val", "dev")))
+def entailment(source: Path, directory: str = "RTE") -> Parts:
+    """RTE or WNLI, with the validation set that the paper's authors cut; GLUE's dev, 277 or 71 rows, is held out."""
+    return Parts(*(read_labelled(source / directory / f"{part}.jsonl") for part in ("train", "val", "dev")))
 
 
 def chunks(source: Path) -> Parts:
@@ -134,6 +134,7 @@ SETS: Mapping[str, Callable[[Path], Parts]] = {
     "stsb": similarity,
     "sms": spam,
     "rte": entailment,
+    "wnli": partial(entailment, directory="WNLI"),
     "conll2000": chunks,
     "ud-upos": parts_of_speech,
     "squad": questions,

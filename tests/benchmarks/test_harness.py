@@ -51,7 +51,7 @@ def test_cells_have_names_of_their_own_and_arms_that_are_measured(name: str) -> 
         grid.chosen(["none-*"])
 
 
-@pytest.mark.parametrize("name", ["evidence", "compress", "layers", "rank", "labels"])
+@pytest.mark.parametrize("name", ["evidence", "conditions", "compress", "layers", "rank", "labels"])
 def test_every_arm_is_a_run_that_can_be_asked_for(name: str) -> None:
     for arm in (arm for arm in GRIDS[name].GRID.arms.values() if arm.is_measured):
         make_config(arm.preset, arm.knobs)
