@@ -1,6 +1,6 @@
 """A table of text cells, which the card renders as Markdown and the page as HTML."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +20,8 @@ class Table:
     def markdown(self) -> Markdown:
         """The table in Markdown, each cell as text."""
         head, *rows = (list(map(in_markdown, cells)) for cells in (self.head, *self.rows))
-        lines: Iterable[list[Any]] = (head, ["---"] * len(head), *rows)
-        return Markdown("\n".join(f"| {' | '.join(cells)} |" for cells in lines))
+        above, *below = (f"| {' | '.join(cells)} |" for cells in (head, *rows))
+        return Markdown("\n".join([above, f"|{'---|' * len(head)}", *below]))
 
 
 def number(value: float | None, form: str, scale: float = 1) -> str:

@@ -24,7 +24,7 @@ from benchmarks.finetune import BASE, LARGE_BASE
 from benchmarks.grids.evidence import SEEDS, judgement, removed
 from benchmarks.harness import Arm, Cell, Content, Grid, Place
 from benchmarks.prune import by_prune, rows_of, usual_metric
-from benchmarks.tables import POINT, grouped, spread, table, where
+from benchmarks.tables import POINT, grouped, spread, table
 
 SETS = ("wnli", "squad", "sms", "rte", "ud-upos", "sst2", "cola", "ag-news")
 _EVERY: Mapping[str, Any] = {"conditions": ["temperature", "stable", "metric"]}
@@ -80,30 +80,19 @@ GRID = Grid(
 )
 
 
-def _figures(cells: Sequence[Content]) -> list[str]:
-    changes = [(cell["calibrated"]["change"], 2 * cell["calibrated"]["error"]) for cell in cells]
-    points = [POINT * cell["report"]["comparison"]["test"]["differences"][cell["metric"]]["value"] for cell in cells]
-    told = Counter(map(judgement, cells))
-    better, worse = sum(one < -noise for one, noise in changes), sum(one > noise for one, noise in changes)
-    verdicts = f"{told[FindingVerdict.GAIN]}, {told[FindingVerdict.LOSS]}"
-    loss = f"{mean(one for one, _ in changes):+.4f}"
-    return [f"{len(cells)}", removed(cells), loss, f"{better}, {worse}", spread(points), verdicts]
-
-
-_HEAD = ("passes", "removed", "calibrated loss", "better, worse", "points", "gain, loss")
-
-
 def by_arm(cells: Sequence[Content]) -> str:
-    """What each way of asking brought, by model."""
-    groups = grouped(sorted(cells, key=lambda cell: (cell["model"], list(ARMS).index(cell["arm"]))), "model", "arm")
-    rows = [[model, f"`{arm}`", *_figures(group)] for (model, arm), group in groups.items()]
-    return table(("model", "arm", *_HEAD), rows)
-
-
-def by_set(cells: Sequence[Content]) -> str:
-    """The same of MiniLM, set by set."""
-    ordered = sorted(where(cells, model=BASE), key=lambda cell: (cell["data"], list(ARMS).index(cell["arm"])))
-    groups = grouped(ordered, "data", "arm")
-    return table(
-        ("set", "arm", *_HEAD), [[data, f"`{arm}`", *_figures(group)] for (data, arm), group in groups.items()]
-    )
+    """What each way of asking brought, over all sets of a model and by set; *reliably* is by two standard errors."""
+    order = {"every set": "", **{one: one for one in SETS}}
+    twice = [cell | {"data": data} for cell in cells for data in ("every set", cell["data"])]
+    twice.sort(key=lambda cell: (cell["model"], order[cell["data"]], list(ARMS).index(cell["arm"])))
+    rows = []
+    for (model, data, arm), same in grouped(twice, "model", "data", "arm").items():
+        found = [(cell["calibrated"]["change"], 2 * cell["calibrated"]["error"]) for cell in same]
+        points = [POINT * cell["report"]["comparison"]["test"]["differences"][cell["metric"]]["value"] for cell in same]
+        told = Counter(map(judgement, same))
+        loss = f"{mean(one for one, _ in found):+.4f}"
+        reliably = f"{sum(one < -noise for one, noise in found)}, {sum(one > noise for one, noise in found)}"
+        verdicts = f"{told[FindingVerdict.GAIN]}, {told[FindingVerdict.LOSS]}"
+        rows.append([model, data, f"`{arm}`", f"{len(same)}", removed(same), loss, reliably, spread(points), verdicts])
+    head = ("model", "set", "arm", "passes", "removed", "loss", "reliably lower, higher", "points", "gains, losses")
+    return table(head, rows)

@@ -1,14 +1,13 @@
 """Do the gains of a pass hold on rows that neither the fine-tuning nor the pass saw?
 
 One seed of everything comes first. Behind the comparison of presets and safeguards stand the cells that ask why a pass removes
-so little, what points of the metric buy, and what the paper's heuristics are worth.
+so little, and what the paper's heuristics are worth.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from statistics import mean, variance
-from typing import Any
 
 from axformer.config import Order
 from axformer.reporting.findings import judged
@@ -28,19 +27,10 @@ _SAFEGUARDS = {
     "folds-confirm": Arm({"safeguard": 5, "confirm": 0.3}),
     "published-confirm": Arm({"confirm": 0.5}, preset="published"),
 }
-_EARLIER = {
-    "paired": Arm({"safeguard": "paired"}, is_measured=False),
-    "sign_test": Arm({"safeguard": "sign_test"}, is_measured=False),
-}
 _COMPRESSION = {
     "rows-100": Arm(title="100 deciding rows", rows={"validation": 100}),
-    "rows-300": Arm(title="300 deciding rows", rows={"validation": 300}),
     "no-majority": Arm({"majority_fraction": 0.0}),
     "wide-margin": Arm({"refine_margin": 100.0}),
-}
-_TRADES = {
-    f"{name}-point{'' if name == 'one' else 's'}": Arm({"tolerance": 0.5, "confirm": 0.3, "within_points": points})
-    for name, points in (("one", 1.0), ("two", 2.0), ("five", 5.0))
 }
 _RULE_OF_PAPER = {"helped_reference": "current", "ties_help": False}
 """The paper's rule in the preset ``published``, which alone has the knobs of the paper's tables."""
@@ -60,7 +50,7 @@ _ORDERS = {
 _ADVISED_AGAINST = {"top-middle-bottom": Arm({"order": "top-middle-bottom"})}
 """What ``paper`` would be on CoLA if the task were not named."""
 _VARYING = _HEURISTICS | _ORDERS | _ADVISED_AGAINST
-ARMS: Mapping[str, Arm] = _PRESETS | _SAFEGUARDS | _EARLIER | _COMPRESSION | _TRADES | _VARYING
+ARMS: Mapping[str, Arm] = _PRESETS | _SAFEGUARDS | _COMPRESSION | _VARYING
 _VARIED = {"rte": _HEURISTICS, "sst2": _ORDERS, "cola": _ADVISED_AGAINST}
 """On which set each heuristic is measured: pairs of sentences for Table V, as in the paper, and SST-2 for the orders."""
 _COMPARED = [
@@ -82,7 +72,6 @@ GRID = Grid(
         *(Cell(one, arm) for one in _COMPARED for arm in (*_PRESETS, *_SAFEGUARDS)),
         *(Cell(one, arm) for one in _EPOCHS for arm in (PAPER, *_COMPRESSION)),
         Cell(_COLA.seeded(0, LARGE_BASE), "no-majority"),
-        *(Cell(one, arm) for one in (*_COMPARED, _EPOCHS[1]) for arm in _TRADES),
         *(Cell(one, arm) for one in _COMPARED if one.family == BASE for arm in _VARIED.get(one.data, ())),
     ],
     by_prune(usual_metric),
@@ -102,7 +91,7 @@ def _is_of_epochs(cell: Content) -> bool:
 
 def compared(cells: Iterable[Content]) -> list[Content]:
     """The cells of presets and safeguards."""
-    arms = {*_PRESETS, *_SAFEGUARDS, *_EARLIER}
+    arms = {*_PRESETS, *_SAFEGUARDS}
     return [cell for cell in cells if cell["arm"] in arms and not _is_of_epochs(cell)]
 
 
@@ -244,23 +233,3 @@ def compression(cells: Sequence[Content]) -> str:
         for cell in asked
     ]
     return table(("model", "epochs", "arm", "removed", "held-out loss", "Matthews, points"), rows)
-
-
-def traded(cells: Sequence[Content]) -> str:
-    """What was bought for some points of the metric, and whether the held-out rows say that it cost more."""
-    rows = []
-    for cell in (cell for cell in cells if cell["arm"] in _TRADES):
-        report = cell["report"]
-        allowed = -report["config"]["within_points"] / POINT
-        found = report["comparison"]["test"]["differences"]["accuracy"]
-        held = "broken" if found["interval"][1] < allowed else "perhaps" if found["value"] < allowed else "kept"
-        change = _interval(cell, "test", "accuracy", POINT, "+.2f")
-        figures = [f"{report['data']['confirming']['rows']:,}", change, held, removed([cell])]
-        rows.append([cell["cell"].removesuffix(f"-{cell['arm']}"), f"`{cell['arm']}`", *figures, _fewer(report)])
-    return table(
-        ("checkpoint", "arm", "confirming rows", "accuracy, points", "held", "removed", "fewer operations"), rows
-    )
-
-
-def _fewer(report: Mapping[str, Any]) -> str:
-    return f"{report['estimated_speedup']:.2f}x"

@@ -88,12 +88,6 @@ def test_the_encoder_of_an_unknown_model_is_not_guessed() -> None:
     assert evidence.removed([cell]) == "–"
 
 
-@pytest.mark.parametrize(("change", "word"), [(-0.01, "kept"), (-0.02, "kept"), (-0.05, "perhaps"), (-0.13, "broken")])
-def test_a_promise_of_points_is_held_to_the_held_out_rows(change: float, word: str) -> None:
-    (row,) = rows_of(evidence.traded([pass_cell("two-points", 0, change)]))
-    assert (row[0], row[4]) == ("rte-minilm-s0", word)
-
-
 def path_cell(arm: str, seed: int, path: Sequence[tuple[float, float]], kept: int = 0, **more: Any) -> dict[str, Any]:
     """A cell with these models: times fewer operations, and accuracy on held-out rows."""
     points = [
