@@ -83,7 +83,7 @@ GRID = Grid(
 def by_arm(cells: Sequence[Content]) -> str:
     """What each way of asking brought, over all sets of a model and by set; *reliably* is by two standard errors."""
     order = {"every set": "", **{one: one for one in SETS}}
-    twice = [cell | {"data": data} for cell in cells for data in ("every set", cell["data"])]
+    twice = [{**cell, "data": data} for cell in cells for data in ("every set", cell["data"])]
     twice.sort(key=lambda cell: (cell["model"], order[cell["data"]], list(ARMS).index(cell["arm"])))
     rows = []
     for (model, data, arm), same in grouped(twice, "model", "data", "arm").items():

@@ -19,7 +19,7 @@ from axformer.reporting.environment import describe
 from benchmarks.checkpoints import checkpoint_named
 from benchmarks.harness import Arm, Cell, CellError, Content, Grid, Place
 from benchmarks.rows import write_rows
-from benchmarks.sets.parts import read_labelled, sample
+from benchmarks.sets.parts import label_of, read_labelled, sample
 from benchmarks.speed.rounds import (
     Ask,
     Setting,
@@ -30,7 +30,6 @@ from benchmarks.speed.rounds import (
     run_rounds,
 )
 from benchmarks.speed.steps import DYNAMIC, EARLY, PADDED, STEPS, TARGETED, Step
-from benchmarks.split import label_of
 from benchmarks.tables import NONE, table, where
 
 WHOLE, CUT = "whole", "cut"

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.rows import QuestionRow, Row, TagsRow
-from benchmarks.sets.parts import SEED, Parts, alike, by_group, held_out, read_labelled, read_objects, sample
-from benchmarks.split import label_of
+from benchmarks.sets.parts import SEED, Parts, alike, by_group, held_out, label_of, read_labelled, read_objects, sample
 
 # A pass evaluates the validation set hundreds of times: as large as two slow cores bear. The small models bear more.
 _LARGE, _MIDDLE = 1000, 500

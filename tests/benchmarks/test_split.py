@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.rows import Row
-from benchmarks.split import split
+from benchmarks.sets.parts import split
 
 rows = st.lists(st.builds(Row, text=st.text(max_size=3), label=st.sampled_from(["a", "b", "c"])), max_size=40)
 
