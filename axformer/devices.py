@@ -37,6 +37,13 @@ def why_no_gpu() -> str:
     return "it found none"
 
 
+def gpu_memory() -> tuple[int, ...]:
+    """The bytes of each GPU that PyTorch can use, or of its MIG slice; nothing is allocated on it."""
+    if not torch.cuda.is_available():
+        return ()
+    return tuple(torch.cuda.get_device_properties(place).total_memory for place in range(torch.cuda.device_count()))
+
+
 def batch_tokens_of(device: str) -> int:
     """The default number of tokens to evaluate together on a device."""
     if torch.device(device).type != "cuda":

@@ -274,7 +274,8 @@ def list_workers() -> None:
     with store() as session:
         for worker in living_workers(session, FORGOTTEN_AFTER.total_seconds()):
             drained = ", takes no more jobs" if worker.is_draining else ""
-            typer.echo(f"{worker.name} {worker.device}: seen {_ago(now - worker.last_seen)} ago{drained}")
+            memory = "" if worker.memory is None else f" with {worker.memory / 1e9:.1f} GB"
+            typer.echo(f"{worker.name} {worker.device}{memory}: seen {_ago(now - worker.last_seen)} ago{drained}")
 
 
 @worker_app.command("drain")

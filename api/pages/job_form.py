@@ -130,7 +130,7 @@ class JobForm:
         return body
 
     def _as_posted(self) -> dict[str, Any]:
-        body = self._inputs(REFERENCES, ("priority",)) | self._wish()
+        body = self._inputs(REFERENCES, ("priority", "device_memory")) | self._wish()
         body["config"] = {name: self._knob(name) for name in KNOBS if self.value(KNOB + name)}
         if self.forms:
             body["forms"] = list(self.forms)
@@ -158,7 +158,7 @@ class JobForm:
 
 def number_of(text: str) -> int | str:
     """A whole number; other text stays as it is, and is refused with the rest."""
-    return int(text) if re.fullmatch(r"-?\d{1,9}", text) else text
+    return int(text) if re.fullmatch(r"-?\d{1,15}", text) else text
 
 
 def labels_of(text: str) -> dict[str, str]:
@@ -219,4 +219,4 @@ class AnalysisForm(JobForm):
     def asked(self) -> AnalysisCreate | None:
         """The request body; None if a field is invalid, in which case there are errors."""
         reports = {"reports": list(self.reports)} if self.reports else {}
-        return self._valid(AnalysisCreate, self._inputs(PARTS, ("rows", "max_length", "priority")) | reports)
+        return self._valid(AnalysisCreate, self._inputs(PARTS, ("rows", "max_length", "priority", "device_memory")) | reports)

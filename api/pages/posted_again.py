@@ -50,7 +50,7 @@ def analysis_like(job: Job) -> tuple[AnalysisForm, list[str]]:
 
 def _inputs_like(job: Job) -> tuple[dict[str, str], list[str]]:
     """The fields that every form has, and what is left out of them."""
-    values = {name: str(getattr(job, name)) for name in _PLAIN}
+    values = {name: str(getattr(job, name)) for name in _PLAIN} | {"device_memory": str(job.memory.get("asked", ""))}
     values |= {name: one["uri"] for name, one in job.sources.items() if shown(one["uri"]) == one["uri"]}
     values |= {COLUMN + role: name for role, name in _columns_of(_first_data(job)).items()}
     values["labels"] = " ".join(f"{key}:{value}" for key, value in job.labels.items() if not SEPARATORS.search(value))

@@ -51,7 +51,10 @@ def _job(settings: Settings, team_id: str, body: AnalysisCreate) -> NewJob:
         team_id=team_id,
         name=body.name,
         kind=JobKind.ANALYSIS,
-        spec={"run": body.model_dump(mode="json", exclude_unset=True, include=set(AnalysisRun.model_fields))},
+        spec={
+            "run": body.model_dump(mode="json", exclude_unset=True, include=set(AnalysisRun.model_fields)),
+            **posting.asked_memory(body),
+        },
         priority=body.priority,
         device=body.device,
         labels=dict(body.labels),

@@ -1,10 +1,10 @@
 """Estimate start and end of waiting jobs by assigning the line to the workers in order."""
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from axformer.wire.devices import Device
+from axformer.wire.devices import Device, can_take
 
 
 class Busy(NamedTuple):
@@ -14,6 +14,8 @@ class Busy(NamedTuple):
     """``any`` if it is unknown."""
     seconds: float | None
     """Seconds until it is free: 0 if idle, None if unknown."""
+    memory: int | None = None
+    """Bytes that its device has; None if it is unknown."""
 
 
 class Demand(NamedTuple):
@@ -22,6 +24,8 @@ class Demand(NamedTuple):
     device: Device
     seconds: float | None
     """Seconds of worker time that it needs; None if unknown."""
+    memory: Mapping[str, int] | None = None
+    """What is known of the memory that it needs."""
 
 
 class WaitingTime(NamedTuple):
@@ -35,7 +39,7 @@ UNKNOWN = WaitingTime(None, None)
 
 
 class _Workers:
-    """Workers of one device by the time they become free, which may be unknown."""
+    """Workers of one device and memory by the time they become free, which may be unknown."""
 
     def __init__(self, workers: Sequence[Busy]) -> None:
         self.known = [worker.seconds for worker in workers if worker.seconds is not None]
@@ -45,15 +49,12 @@ class _Workers:
 
 def estimates(workers: Sequence[Busy], line: Sequence[Demand]) -> list[WaitingTime]:
     """When each job in the line starts and ends, if no other job is posted."""
-    kinds = {kind: _Workers([worker for worker in workers if worker.device is kind]) for kind in Device}
-    alive = {kind: those for kind, those in kinds.items() if those.known or those.unknown}
-    able = {wanted: [those for kind, those in alive.items() if can_take(kind, wanted)] for wanted in Device}
-    return [_give(seconds, able[device]) for device, seconds in line]
-
-
-def can_take(worker: Device, wanted: Device) -> bool:
-    """Whether a worker may take a job that asks for a device; a worker whose device is unknown may take all."""
-    return Device.ANY in (worker, wanted) or worker is wanted
+    kinds = dict.fromkeys((worker.device, worker.memory) for worker in workers)
+    alive = {kind: _Workers([one for one in workers if (one.device, one.memory) == kind]) for kind in kinds}
+    return [
+        _give(job.seconds, [those for kind, those in alive.items() if can_take(*kind, job.device, job.memory)])
+        for job in line
+    ]
 
 
 def _give(seconds: float | None, candidates: Sequence[_Workers]) -> WaitingTime:

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from pydantic import SecretStr
 from sqlalchemy.orm import Session
@@ -15,7 +16,7 @@ from api.services.webhooks import check_secret, check_webhook
 from axformer.data.formats import data_suffix, why_not_data
 from axformer.errors import ConfigError
 from axformer.wire.analyses import AnalysisRun
-from axformer.wire.jobs import JobCreate
+from axformer.wire.jobs import JobCreate, Posted
 from axformer.wire.run import Run, SettledRun
 from store.errors import ReferenceFormError
 from store.references import HUB_PREFIX, UPLOAD_PREFIX, Scheme, parse_reference, shown
@@ -93,7 +94,7 @@ def new_job(settings: Settings, team_id: str, body: JobCreate) -> NewJob:
     return NewJob(
         team_id=team_id,
         name=body.name,
-        spec=settled.stored(),
+        spec=settled.stored() | asked_memory(body),
         priority=body.priority,
         device=body.device,
         labels=dict(body.labels),
@@ -103,6 +104,11 @@ def new_job(settings: Settings, team_id: str, body: JobCreate) -> NewJob:
         handover_token=handover_token,
         hub_token=locked_token(settings, body.hub_token, [uri for _, uri in references_of(body)]),
     )
+
+
+def asked_memory(posted: Posted) -> dict[str, Any]:
+    """The part of a job's spec that says how much memory its owner asks for, if any."""
+    return {} if posted.device_memory is None else {"memory": {"asked": posted.device_memory}}
 
 
 def reused_key(key: str | None, made: str) -> InvalidInputError:

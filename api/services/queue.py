@@ -7,10 +7,10 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from api.services.estimates import UNKNOWN, WaitingTime, can_take
+from api.services.estimates import UNKNOWN, WaitingTime
 from api.services.queue_view import Living, QueueView
-from axformer.wire.devices import Device
-from axformer.wire.queue import AheadRead, PlaceRead, WaitsFor, WorkersRead
+from axformer.wire.devices import Device, can_take, needed_memory
+from axformer.wire.queue import AheadRead, PlaceRead, WaitsFor, WorkerRead, WorkersRead
 from store.repositories import queue as repository
 from store.repositories.keys import Caller
 from store.repositories.queue import Waiting
@@ -26,6 +26,9 @@ METHOD = (
     "seconds a trial, any other the median worker time a pass of the last succeeded jobs of its method or kind{medians}. "
     "Jobs that are posted later may go first."
 )
+
+
+_GB = 1e9
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ def look(session: Session, view: QueueView, caller: Caller, most: int) -> Queue:
         line=[job.team_id == team_id for job in view.line],
         by_team=_Ahead(caller, view.line).by_team(),
         counts=repository.state_counts(session, team_id),
-        workers=_worker_counts(view),
+        workers=_workers(view, team_id),
         method=_method(view),
         as_of=view.as_of,
     )
@@ -102,11 +105,11 @@ class _Ahead:
 def _waiting(view: QueueView, caller: Caller, most: int) -> list[tuple[Waiting, PlaceRead]]:
     """The first of the team's waiting jobs with their places, the next first."""
     ahead, team_id = _Ahead(caller), caller.team_id
-    causes: dict[tuple[Device, bool], tuple[WaitsFor, str]] = {}
+    causes: dict[tuple[Device, bool, str], tuple[WaitsFor, str]] = {}
     places: list[tuple[Waiting, PlaceRead]] = []
     for job in view.line:
         if job.team_id == team_id:
-            kind = (job.device, job.held_back)
+            kind = (job.device, job.held_back, str(job.memory))
             if kind not in causes:
                 causes[kind] = _cause(job, view.workers)
             places.append((job, _place(view, job, ahead.by_team(), causes[kind])))
@@ -129,21 +132,43 @@ def _place(view: QueueView, job: Waiting, ahead: Sequence[AheadRead], cause: tup
 
 
 def _cause(job: Waiting, workers: Sequence[Living]) -> tuple[WaitsFor, str]:
-    if not any(can_take(worker.time.device, job.device) for worker in workers):
-        kind = "worker" if job.device is Device.ANY else f"{job.device} worker"
+    kind = "worker" if job.device is Device.ANY else f"{job.device} worker"
+    able = [worker.time for worker in workers if can_take(worker.time.device, None, job.device, None)]
+    if not able:
         return WaitsFor.WORKER, f"no {kind} is alive; the job starts when the operator has started one"
+    if not any(can_take(one.device, one.memory, job.device, job.memory) for one in able):
+        largest = max(able, key=lambda one: one.memory or 0)
+        needed, there_is = needed_memory(largest.device, job.memory) / _GB, (largest.memory or 0) / _GB
+        lacks = (
+            f"no living {kind} has the {needed:.2f} GB of memory that the job needs: the largest has {there_is:.2f} GB"
+        )
+        return WaitsFor.WORKER, f"{lacks}; the job starts when the operator has started a larger one"
     if job.held_back:
         limit = job.running_limit
         return WaitsFor.RUNNING_LIMIT, f"your team may run {limit} jobs at a time; the job starts when one of them ends"
     return WaitsFor.TURN, "the job starts when a worker is free and the jobs ahead have begun"
 
 
-def _worker_counts(view: QueueView) -> list[WorkersRead]:
-    kinds = [(worker.queue or "", worker.time.device, worker.is_idle) for worker in view.workers]
-    alive, idle = Counter(kind[:2] for kind in kinds), Counter(kind[:2] for kind in kinds if kind[2])
+def _workers(view: QueueView, team_id: str) -> list[WorkersRead]:
+    """The living workers by kind. Of jobs of other teams nothing is said but since when they run."""
+    kinds: dict[tuple[str, Device], list[WorkerRead]] = {}
+    for worker in view.workers:
+        job = worker.job
+        own = job if job is not None and job.team_id == team_id else None
+        one = WorkerRead(
+            name=worker.name,
+            memory=worker.time.memory,
+            is_busy=job is not None,
+            job_id=None if own is None else own.id,
+            job_name=None if own is None else own.name,
+            since=None if job is None else job.claimed_at,
+        )
+        kinds.setdefault((worker.queue or "", worker.time.device), []).append(one)
     return [
-        WorkersRead(queue=queue or None, device=device, alive=count, busy=count - idle[queue, device])
-        for (queue, device), count in sorted(alive.items())
+        WorkersRead(
+            queue=queue or None, device=device, alive=len(each), busy=sum(one.is_busy for one in each), each=each
+        )
+        for (queue, device), each in sorted(kinds.items())
     ]
 
 
@@ -151,7 +176,7 @@ def _method(view: QueueView) -> str:
     medians = ", ".join(f"{work} {seconds:.1f} s" for work, seconds in sorted(view.typical.items()))
     return METHOD.format(
         alive=len(view.workers),
-        idle=sum(worker.is_idle for worker in view.workers),
+        idle=sum(worker.job is None for worker in view.workers),
         slice=view.slice_seconds,
         medians=f" ({medians})" if medians else "",
     )

@@ -28,9 +28,11 @@ from store.tables.jobs import Job, work_of
 class Living:
     """A worker that is alive."""
 
+    name: str | None
+    """None, like its queue, if it has not registered but is known to be alive because it holds a job."""
     queue: str | None
-    """None if it has not registered but is known to be alive because it holds a job."""
-    is_idle: bool
+    job: Job | None
+    """The job that it holds."""
     time: Busy
     """Time until it has finished the job that it holds."""
     slice: Busy
@@ -99,18 +101,17 @@ def view_now(session: Session, settings: Settings) -> QueueView:
     recent = repository.recent_pass_seconds(session, settings.eta_sample)
     typical = {work: median(seconds) for work, seconds in recent.items()}
     ends = {job.id: _seconds_left(job, typical.get(work_of(job)), now) for job in active}
-    known = {
-        worker.process: (worker.queue, worker.device) for worker in living_workers(session, settings.lease_seconds)
-    }
+    known = {worker.process: worker for worker in living_workers(session, settings.lease_seconds)}
     held = {str(job.worker): job for job in active}
     workers = []
     for process in known | held:
-        queue, device = known.get(process, (None, Device.ANY))
-        job = held.get(process)
+        worker, job = known.get(process), held.get(process)
+        name, queue = (None, None) if worker is None else (worker.name, worker.queue)
+        device, memory = (Device.ANY, None) if worker is None else (worker.device, worker.memory)
         left = 0.0 if job is None else ends[job.id]
         over = 0.0 if job is None else _slice_left(job, settings.slice_seconds, now)
-        shorter = Busy(device, over if left is None else min(left, over))
-        workers.append(Living(queue, job is None, Busy(device, left), shorter))
+        shorter = Busy(device, over if left is None else min(left, over), memory)
+        workers.append(Living(name, queue, job, Busy(device, left, memory), shorter))
     line = repository.waiting_jobs(session, rules_of(settings))
     return QueueView(
         line=line,
@@ -132,9 +133,10 @@ def _estimates(
     # A job that a limit holds back starts when a job of its team ends, so it is left out of the line.
     free = [job for job in line if not job.held_back]
     demands = [
-        Demand(job.device, typical.get(job.work) if job.seconds_left is None else job.seconds_left) for job in free
+        Demand(job.device, typical.get(job.work) if job.seconds_left is None else job.seconds_left, job.memory)
+        for job in free
     ]
-    slices = [Demand(demand.device, min(demand.seconds or slice_seconds, slice_seconds)) for demand in demands]
+    slices = [demand._replace(seconds=min(demand.seconds or slice_seconds, slice_seconds)) for demand in demands]
     starts = estimates([worker.slice for worker in workers], slices)
     ends = estimates([worker.time for worker in workers], demands)
     return {job.job_id: WaitingTime(start.starts, end.ends) for job, start, end in zip(free, starts, ends, strict=True)}

@@ -7,6 +7,7 @@ from api.services.estimates import WaitingTime
 from api.services.queue import Queue
 from axformer.wire.analysis import AnalysisAsked
 from axformer.wire.base import PageRead, Schema
+from axformer.wire.devices import MemoryNeed
 from axformer.wire.handovers import HandoverRead
 from axformer.wire.jobs import JobErrorRead, JobLinks, JobRead, ProgressRead, ReportRead
 from axformer.wire.kinds import JobKind
@@ -40,6 +41,7 @@ def job_read(job: Job, place: PlaceRead | None = None) -> JobRead:
         JobRead,
         job,
         **_asked(job),
+        memory=MemoryNeed.model_validate(job.memory) if job.memory else None,
         outcome=outcome_of(job.summary),
         webhook=Webhook(**job.webhook | {"url": shown(job.webhook["url"])}) if job.webhook else None,
         deliver=HandoverRead.model_validate(job.handover, extra="ignore") if job.handover else None,

@@ -4,6 +4,7 @@ from itertools import islice
 from typing import Annotated
 
 import typer
+from rich import box
 from rich.table import Table
 from rich.text import Text
 
@@ -72,6 +73,23 @@ def queue(as_json: JsonOption = False) -> None:
         console.print("Your team has no waiting or running jobs.")
     workers = f"{count(line.workers_alive, 'worker')}, {line.workers_busy} busy"
     console.print(f"{workers}; {count(line.queued_of_all_teams, 'job')} of all teams waiting", soft_wrap=True)
+
+
+def workers(as_json: JsonOption = False) -> None:
+    """Show the living workers: device, memory, which of your team's jobs each runs, and for how long."""
+    with service() as client:
+        kinds = client.queue().workers
+    if as_json:
+        print_json(kinds)
+        return
+    table = Table("worker", "device", "memory", "runs", "for", box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    for kind in kinds:
+        for one in kind.each:
+            runs = one.job_name or ("a job of another team" if one.is_busy else NOTHING)
+            memory = NOTHING if one.memory is None else f"{one.memory / 1e9:.1f} GB"
+            since = NOTHING if one.since is None else age(one.since)
+            table.add_row(Text(one.name or NOTHING), kind.device, memory, Text(runs), since)
+    output().print(table if table.row_count else "No worker is alive; jobs wait until the operator starts one.")
 
 
 def _places(width: int, line: Queue) -> Table:

@@ -43,6 +43,7 @@ _SERVICE = {
     "jobs": "List your team's jobs, the newest first.",
     "show": "Show a job: its inputs, its state and its result.",
     "queue": "Show your team's unfinished jobs, when they should start and end, and the number of workers.",
+    "workers": "Show the living workers: device, memory, which of your team's jobs each runs, and for how long.",
     "trace": "Print or write the trials of a job so far.",
     "download": "Download a finished job's files, each verified by its SHA-256.",
     "path": "Show what speed costs along the path of a finished run, and which of its models to take for a wish.",
@@ -91,6 +92,7 @@ _EXAMPLES: dict[str, tuple[str, ...]] = {
     "jobs": ("axformer jobs --state running",),
     "show": ("axformer show $JOB",),
     "queue": ("axformer queue",),
+    "workers": ("axformer workers",),
     "trace": ("axformer trace $JOB --format csv",),
     "download": ("axformer download $JOB --output result", "axformer download $JOB --name report.html"),
     "path": ("axformer path $JOB", "axformer path $JOB --export 12"),
@@ -108,7 +110,14 @@ _MODULES = {
     **dict.fromkeys(("apply", "export"), "forms"),
     **dict.fromkeys(("certify", "answers"), "certify"),
     **dict.fromkeys(("push", "log"), "sharing"),
-    **{"queue": "jobs", "trace": "download", "login": "keys", "submit-analysis": "submit", "upload": "submit"},
+    **{
+        "queue": "jobs",
+        "workers": "jobs",
+        "trace": "download",
+        "login": "keys",
+        "submit-analysis": "submit",
+        "upload": "submit",
+    },
 }
 """The modules that are not named like their command."""
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from pydantic import ByteSize, TypeAdapter, ValidationError
 
 from axformer.cli import options
 from axformer.cli.analyze import (
@@ -30,7 +31,12 @@ from axformer.wire.references import tidy
 
 NameOption = Annotated[str | None, typer.Option(help="A name for people; by default the checkpoint's own name.")]
 DeviceWantedOption = Annotated[str, typer.Option(help="The device that the worker must have: any, cpu or gpu.")]
+MemoryWantedOption = Annotated[
+    str | None,
+    typer.Option(help="Memory that its device must have, as in 40GB; without it, a look at the files finds out."),
+]
 PriorityOption = Annotated[int, typer.Option(help="Higher runs sooner, among your team's jobs.")]
+_SIZE = TypeAdapter(ByteSize)
 WatchOption = Annotated[bool, typer.Option("--watch", help="Follow the job to its end.")]
 
 
@@ -39,6 +45,7 @@ def submit(
     asked: options.RunOptions,
     name: NameOption = None,
     device: DeviceWantedOption = "any",
+    device_memory: MemoryWantedOption = None,
     priority: PriorityOption = 0,
     label: options.LabelOption = None,
     webhook: Annotated[str | None, typer.Option(help="An https:// address that receives the job's events.")] = None,
@@ -61,6 +68,7 @@ def submit(
             columns=options.columns_of(asked.columns).model_dump(exclude_defaults=True),
             priority=priority,
             device=device,
+            device_memory=_bytes(device_memory),
             labels=labels,
             webhook=_webhook(webhook, webhook_event),
             deliver=None if deliver is None else {"uri": deliver, "token": deliver_token()},
@@ -80,6 +88,7 @@ def submit_analysis(
     columns: options.ColumnsOption = None,
     name: NameOption = None,
     device: DeviceWantedOption = "any",
+    device_memory: MemoryWantedOption = None,
     priority: PriorityOption = 0,
     label: options.LabelOption = None,
     hub_token: HubTokenOption = False,
@@ -102,10 +111,20 @@ def submit_analysis(
             max_length=max_length,
             priority=priority,
             device=device,
+            device_memory=_bytes(device_memory),
             labels=labels,
             hub_token=hub_token_of(hub_token, (checkpoint, data, train, against)),
         )
         _tell(client, job, as_json=as_json, watched=watch)
+
+
+def _bytes(text: str | None) -> int | None:
+    try:
+        return None if text is None else int(_SIZE.validate_python(text))
+    except ValidationError:
+        raise ConfigError(
+            f"--device-memory={text} is no size; give bytes, or a number with a unit as in 40GB"
+        ) from None
 
 
 def _webhook(url: str | None, events: list[str] | None) -> dict[str, Any] | None:

@@ -57,9 +57,9 @@ class Client(Calls):
             idempotency_key: your own; the same key with the same body makes one job, in any number of processes.
             **job: the other fields of :class:`axformer.wire.jobs.JobCreate`. Of the run these are ``checkpoint``,
                 ``validation`` or ``unlabelled`` or both, and perhaps ``test``, ``calibrate``, ``train``, ``finetune``,
-                ``head``, ``goal`` or ``preset``, ``config`` and ``forms``; beside it ``priority``, ``device``, ``labels``,
-                ``webhook``, ``deliver`` and ``hub_token``. Checkpoint and data are references, uploads, or local paths, which
-                are uploaded.
+                ``head``, ``goal`` or ``preset``, ``config`` and ``forms``; beside it ``priority``, ``device``,
+                ``device_memory``, ``labels``, ``webhook``, ``deliver`` and ``hub_token``. Checkpoint and data are references,
+                uploads, or local paths, which are uploaded.
 
         Raises:
             ConfigError: a field is none of a job.
@@ -80,7 +80,7 @@ class Client(Calls):
             columns: as for :meth:`submit`, as is ``idempotency_key``.
             **analysis: the other fields of :class:`axformer.wire.analyses.AnalysisCreate`: ``checkpoint``, ``validation`` and
                 perhaps ``train``, ``against``, ``reports``, ``rows`` and ``max_length``; beside them ``priority``, ``device``,
-                ``labels``, ``webhook`` and ``hub_token``.
+                ``device_memory``, ``labels``, ``webhook`` and ``hub_token``.
 
         Raises:
             ConfigError: a field is none of an analysis.

@@ -6,7 +6,7 @@ batch), during publishing (the model, a copy for surgery, and the smaller model)
 one, its gradients and the optimizer's state).
 """
 
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, cast
 
@@ -121,6 +121,19 @@ def at_ease(sizes: Sizes, data: DataSizes, work: RunWork, batch_tokens: int, *, 
     if on_gpu:
         return Footprint(need.host_bytes, need.device_bytes + kept)
     return Footprint(need.host_bytes + kept, 0)
+
+
+def smallest(need_of: Callable[[int], int]) -> int:
+    """The least memory of a device that a job fits, in bytes.
+
+    Args:
+        need_of: what the job needs on a device with so much memory. More memory makes larger batches, so that it grows, up to
+            a largest batch.
+    """
+    memory = 0
+    while (needed := need_of(memory)) > memory:
+        memory = needed
+    return memory
 
 
 def with_models(one: Footprint, sizes: Sizes, models: int, *, on_gpu: bool) -> Footprint:

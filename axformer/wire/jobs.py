@@ -5,9 +5,10 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, SecretStr
 
+from axformer.config.common import LARGEST_INTEGER
 from axformer.wire.analysis import AnalysisAsked, FindingRead
 from axformer.wire.base import LABEL_COUNT, LabelKey, LabelValue, Name, Schema, printable
-from axformer.wire.devices import Device, DeviceWord
+from axformer.wire.devices import Device, DeviceWord, MemoryNeed
 from axformer.wire.handovers import DeliverTo, HandoverRead
 from axformer.wire.kinds import JobKind, KindWord
 from axformer.wire.labelling import LabellingRead
@@ -32,6 +33,8 @@ class Posted(Schema):
     """Jobs of higher priority go first within your team: each point counts as some minutes of waiting."""
     device: Device = Device.ANY
     """The device that a worker must have; ``any`` may also run on a CPU."""
+    device_memory: int | None = Field(default=None, strict=True, ge=1, le=LARGEST_INTEGER)
+    """Bytes that its device must have at least. Without it the service finds out when a worker first looks at the files."""
     labels: dict[LabelKey, LabelValue] = Field(default_factory=dict, max_length=LABEL_COUNT)
     """Words to find jobs by."""
     webhook: Webhook | None = None
@@ -227,6 +230,8 @@ class JobRead(Schema):
     """Every knob with its value."""
     priority: int
     device: DeviceWord
+    memory: MemoryNeed | None = None
+    """What a worker's device must have; null before anything is known."""
     forms: list[str]
     labels: dict[str, str]
     webhook: Webhook | None

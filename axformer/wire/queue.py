@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import with_config
+from pydantic import Field, with_config
 
 from axformer.wire.base import Schema, WordOf
 from axformer.wire.devices import DeviceWord
@@ -38,7 +38,7 @@ class PlaceRead(Schema):
     ahead: list[AheadRead] | None
     """Jobs with lower positions by team: yours first, then the others."""
     waits_for: Annotated[WaitsFor | str, WordOf(WaitsFor)] | None
-    """``turn``; ``running_limit`` of your team; or ``worker``, if no living one has the job's device."""
+    """``turn``; ``running_limit`` of your team; or ``worker``, if no living one has the job's device and memory."""
     reason: str | None
     """The reason in words."""
     starts_in_seconds: float | None
@@ -56,6 +56,24 @@ class QueuedJobRead(PlaceRead):
     device: DeviceWord
 
 
+@with_config(Schema.model_config)
+@dataclass(frozen=True, slots=True)
+class WorkerRead:
+    """A living worker."""
+
+    name: str | None
+    """Null for one that has not registered."""
+    memory: int | None
+    """Bytes of its GPU, or of its machine if it works on the processor; null if it has not said."""
+    is_busy: bool
+    """Whether it holds a job of any team."""
+    job_id: str | None
+    """The job, if it is your team's."""
+    job_name: str | None
+    since: datetime | None
+    """Since when it holds that job, or another team's."""
+
+
 class WorkersRead(Schema):
     """The living workers of one kind."""
 
@@ -65,6 +83,8 @@ class WorkersRead(Schema):
     alive: int
     """Workers seen within a lease: they looked for a job, worked on one, or found none for them."""
     busy: int
+    each: list[WorkerRead] = Field(default_factory=list)
+    """The same one by one."""
 
 
 class QueueRead(Schema):

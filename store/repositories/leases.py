@@ -18,7 +18,7 @@ from axformer.wire.steps import Step
 from store.errors import CancelRequestedError, LeaseLostError, PauseRequestedError
 from store.repositories.events import record_event
 from store.repositories.moves import end_if_spent, fail, lock_job, move_job
-from store.repositories.workers import see_process
+from store.repositories.workers import is_any_large_enough, see_process
 from store.states import ACTIVE, JobState
 from store.summaries import outcome_of, summary_of
 from store.tables.files import Artifact
@@ -83,6 +83,19 @@ def set_step(session: Session, job_id: str, fence: int, step: Step) -> None:
         progress["seconds_left"] = step.seconds_left
     job.progress = progress
     session.flush()
+
+
+def note_memory(session: Session, job_id: str, fence: int, found: Mapping[str, int]) -> bool:
+    """Keep the memory that a look at a job's files found it to need, by kind of device.
+
+    Returns:
+        Whether a worker that was seen within a day has as much.
+    """
+    job = _lock_held(session, job_id, fence)
+    if (known := {**job.memory, **found}) != job.memory:
+        job.spec = {**job.spec, "memory": known}
+        session.flush()
+    return is_any_large_enough(session, job)
 
 
 def add_event(session: Session, job_id: str, fence: int, type: str, data: Mapping[str, Any] | None = None) -> None:

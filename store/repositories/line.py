@@ -15,7 +15,9 @@ from typing import Any
 
 from sqlalchemy import (
     CTE,
+    BigInteger,
     Double,
+    ScalarSelect,
     SQLColumnExpression,
     Text,
     Update,
@@ -55,17 +57,25 @@ class Abilities:
     machine: str | None = None
     """The worker's machine; trainings that another one can go on with are left to that one for a while. None takes them too."""
 
+    memory: int | None = None
+    """Bytes that the worker's device has; jobs that need more are left to a larger one, and those that a smaller idle one can
+    take, to that one for a while. None takes all."""
+
 
 ALL = Abilities()
 
 
 _Held = aliased(Job)
 _NOW = func.statement_timestamp()
-_SHOWN = (Job.id, Job.name, Job.state, Job.team_id, Job.device, WORK, Job.progress)
+_SHOWN = (Job.id, Job.name, Job.state, Job.team_id, Job.device, Job.spec["memory"].label("memory"), WORK, Job.progress)
 _RESERVED = timedelta(minutes=5)
 """How long a job that trains is left to the machine that has the state of its trainings: two time slices and a checkpoint."""
 _ALIVE = timedelta(minutes=1)
 """A machine none of whose workers was seen for so long may be gone."""
+LEFT = timedelta(seconds=15)
+"""How long a job is left to a smaller idle worker: three of its looks for jobs without a message."""
+SMALLER = 0.75
+"""A smaller worker has at most this share of one's memory, so that like machines do not wait for each other."""
 _MOST_HALVINGS = 60.0
 """Older use counts as zero; PostgreSQL would reject the tiny numbers beyond."""
 
@@ -90,7 +100,7 @@ def rules_of(settings: Settings) -> Rules:
 def the_line(rules: Rules, able: Abilities = ALL, most: int | None = None) -> CTE:
     """The jobs that wait for a worker with these abilities: all, or ``most`` of each team.
 
-    Columns: ``id``, ``name``, ``state``, ``team_id``, ``device``, ``work``, ``progress``; ``place``, the order of
+    Columns: ``id``, ``name``, ``state``, ``team_id``, ``device``, ``memory``, ``work``, ``progress``; ``place``, the order of
     claims from 1; ``running_limit``, the team's limit; and ``held_back``, whether that limit prevents claiming the job now.
     """
     standing, waiting = standings(rules), _waiting(rules, able)
@@ -171,7 +181,30 @@ def fits(able: Abilities) -> ColumnElement[bool]:
         conditions.append(unknown == literal({}, JSONB))
     if able.machine is not None:
         conditions.append(~_is_left_to_another(able.machine))
+    if able.memory is not None:
+        needed = _needed_memory(able.device)
+        left = and_(_waits_since() > _NOW - LEFT, needed <= _most_of_smaller(able.device, able.memory))
+        conditions += [needed <= able.memory, ~func.coalesce(left, False)]
     return and_(true(), *conditions)
+
+
+def _needed_memory(device: Device) -> ColumnElement[int]:
+    """:func:`axformer.wire.devices.needed_memory` in SQL."""
+    known = (cast(Job.spec["memory"][name].astext, BigInteger) for name in ("asked", device.value))
+    return func.greatest(*known, 0)  # which leaves out what is null
+
+
+def _most_of_smaller(device: Device, memory: int) -> ScalarSelect[int | None]:
+    """The memory of the largest idle worker that is smaller than one with this device and memory; null if none lives."""
+    is_busy = exists().where(_Held.worker == Worker.process, _Held.lease_until >= _NOW)
+    is_smaller = (Worker.device == device, Worker.memory <= memory * SMALLER)
+    is_free = (~Worker.is_draining, Worker.last_seen > _NOW - _ALIVE, ~is_busy)
+    return select(func.max(Worker.memory)).where(*is_smaller, *is_free).scalar_subquery()
+
+
+def _waits_since() -> ColumnElement[datetime]:
+    """Since when a waiting job waits for any worker: queued, or lost by one."""
+    return func.coalesce(Job.lease_until, Job.queued_at)
 
 
 def _is_left_to_another(machine: str) -> ColumnElement[bool]:
@@ -179,7 +212,7 @@ def _is_left_to_another(machine: str) -> ColumnElement[bool]:
     may_have_state = and_(
         Job.spec["run"]["train"]["uri"].astext.is_not(None), Job.machine.is_not(None), Job.machine != machine
     )
-    is_recent = func.coalesce(Job.lease_until, Job.queued_at) > _NOW - _RESERVED
+    is_recent = _waits_since() > _NOW - _RESERVED
     lives = exists().where(Worker.machine == Job.machine, Worker.last_seen > _NOW - _ALIVE)
     return and_(may_have_state, is_recent, lives)
 

@@ -24,6 +24,8 @@ class Waiting(NamedTuple):
     state: JobState
     team_id: str
     device: Device
+    memory: Mapping[str, int] | None
+    """What is known of the memory that it needs (:class:`axformer.wire.devices.MemoryNeed`)."""
     place: int
     """Place in the line of all teams, from 1."""
     held_back: bool
@@ -40,7 +42,7 @@ def waiting_jobs(session: Session, rules: Rules = DEFAULT_RULES) -> Sequence[Wai
     """The jobs of all teams that wait for a worker, in the order in which they will be claimed."""
     line = the_line(rules)
     seconds_left = cast(line.c.progress["seconds_left"].astext, Double)
-    names = ("id", "name", "state", "team_id", "device", "place", "held_back", "running_limit", "work")
+    names = ("id", "name", "state", "team_id", "device", "memory", "place", "held_back", "running_limit", "work")
     query = select(*(line.c[name] for name in names), seconds_left)
     return [Waiting._make(row) for row in session.execute(query.order_by(line.c.place))]
 

@@ -8,7 +8,7 @@ from sqlalchemy import delete, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from axformer.wire.devices import Device
+from axformer.wire.devices import Device, can_take
 from store.states import ACTIVE, JobState
 from store.tables.jobs import Job
 from store.tables.workers import OutboxMessage, Worker
@@ -18,14 +18,27 @@ FORGOTTEN_AFTER = timedelta(days=1)
 
 
 def note_worker(
-    session: Session, name: str, process: str, queue: str, device: Device, machine: str | None = None
+    session: Session,
+    name: str,
+    process: str,
+    queue: str,
+    device: Device,
+    machine: str | None = None,
+    memory: int | None = None,
 ) -> None:
     """Register a worker that looks for a job.
 
     Workers that have been silent for a day are removed, and any older worker with the same process name.
     """
     now = func.clock_timestamp()
-    said = {"process": process, "queue": queue, "device": device, "machine": machine, "last_seen": now}
+    said = {
+        "process": process,
+        "queue": queue,
+        "device": device,
+        "machine": machine,
+        "memory": memory,
+        "last_seen": now,
+    }
     made = insert(Worker).values(name=name, **said).on_conflict_do_update(index_elements=["name"], set_=said)
     session.execute(made)
     is_old = or_(Worker.last_seen < now - FORGOTTEN_AFTER, Worker.process == process)
@@ -64,6 +77,14 @@ def living_workers(session: Session, within_seconds: float) -> Sequence[Worker]:
     """Workers that were seen within some seconds, by name."""
     since = func.clock_timestamp() - timedelta(seconds=within_seconds)
     return session.scalars(select(Worker).where(Worker.last_seen >= since).order_by(Worker.name)).all()
+
+
+def is_any_large_enough(session: Session, job: Job) -> bool:
+    """Whether a worker that was seen within a day has the device and the memory that a job needs."""
+    known = living_workers(session, FORGOTTEN_AFTER.total_seconds())
+    return any(
+        worker.memory is not None and can_take(worker.device, worker.memory, job.device, job.memory) for worker in known
+    )
 
 
 @dataclass(frozen=True)

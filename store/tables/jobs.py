@@ -60,7 +60,8 @@ class Job(Base):
 
     spec: Mapped[dict[str, Any]]
     """What it does: ``run`` as it was posted and, of a pass or an export, what that means: ``preset``, ``config`` with every
-    knob, ``finetune``, ``forms`` (:class:`axformer.wire.run.SettledRun`)."""
+    knob, ``finetune``, ``forms`` (:class:`axformer.wire.run.SettledRun`). ``memory`` is what is known of its
+    :class:`axformer.wire.devices.MemoryNeed`."""
     priority: Mapped[int]
     """Jobs of higher priority go first within the team."""
     device: Mapped[Device] = mapped_column(text_enum(Device, "device"), server_default=Device.ANY.value)
@@ -129,6 +130,16 @@ class Job(Base):
     def run(self) -> dict[str, Any]:
         """What was posted."""
         return dict(self.spec["run"])
+
+    @property
+    def settled(self) -> dict[str, Any]:
+        """What a pass or an export does, as :class:`axformer.wire.run.SettledRun` reads it."""
+        return {name: value for name, value in self.spec.items() if name != "memory"}
+
+    @property
+    def memory(self) -> dict[str, int]:
+        """What is known of the memory that a worker's device must have (:class:`axformer.wire.devices.MemoryNeed`)."""
+        return dict(self.spec.get("memory", {}))
 
     @property
     def config(self) -> dict[str, Any]:

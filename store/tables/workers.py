@@ -8,7 +8,7 @@ of a lease never waits for a row that others write.
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Double, ForeignKey, Identity, Index, func, text
+from sqlalchemy import BigInteger, Double, ForeignKey, Identity, Index, func, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from axformer.wire.devices import Device
@@ -27,6 +27,8 @@ class Worker(Base):
     queue: Mapped[str]
     """The broker's queue that it listens to."""
     device: Mapped[Device] = mapped_column(text_enum(Device, "device"))
+    memory: Mapped[int | None] = mapped_column(BigInteger)
+    """Bytes of its GPU, or of its machine if it works on the processor. Null if it has not said."""
     machine: Mapped[str | None]
     """Its machine, by the directory that holds the state of its jobs; workers that share the directory share the machine. Null
     for workers of earlier versions."""

@@ -19,15 +19,18 @@ from tests.specs import spec_of
 from tests.waiting import wait_until
 
 
+GB = 10**9
+
+
 def of_rivals(sessions, rivals, **changes):
     with session_scope(sessions) as session:
         new = jobs.NewJob(rivals.id, "x", spec_of(), **changes)
         return jobs.create_job(session, new).job.id
 
 
-def start_worker(sessions, name="w", device=Device.CPU):
+def start_worker(sessions, name="w", device=Device.CPU, memory=None):
     with session_scope(sessions) as session:
-        note_worker(session, name, name, "axformer", device)
+        note_worker(session, name, name, "axformer", device, memory=memory)
 
 
 def look(api):
@@ -164,7 +167,8 @@ def test_workers_are_alive_while_they_are_seen_and_busy_while_they_hold_a_job(ap
         session.execute(text(f"UPDATE workers SET last_seen = last_seen - {silence} WHERE name = 'dead'"))
     stage.running()
     queue, _ = look(api)
-    assert queue["workers"] == [
+    counts = [{name: kind[name] for name in ("queue", "device", "alive", "busy")} for kind in queue["workers"]]
+    assert counts == [
         {"queue": "axformer", "device": "cpu", "alive": 1, "busy": 0},
         {"queue": "axformer", "device": "gpu", "alive": 2, "busy": 1},
     ]
@@ -184,6 +188,40 @@ def test_a_job_that_no_living_worker_can_take_says_so(api, stage, sessions):
     assert items[for_any]["waits_for"] == "turn"
     assert items[for_any]["starts_in_seconds"] == 0.0
     assert items[for_gpu]["starts_in_seconds"] is None
+
+
+def test_each_worker_tells_its_memory_and_what_it_runs_of_ones_own_team(api, stage, rivals, sessions):
+    start_worker(sessions, "worker-1", Device.GPU, 80 * GB)
+    start_worker(sessions, "idle", Device.GPU, 16 * GB)
+    own = stage.running()
+    queue, _ = look(api)
+    idle, busy = queue["workers"][0]["each"]
+    nothing = {"is_busy": False, "job_id": None, "job_name": None, "since": None}
+    assert idle == {"name": "idle", "memory": 16 * GB, **nothing}
+    assert (busy["name"], busy["memory"], busy["is_busy"], busy["job_id"]) == ("worker-1", 80 * GB, True, own)
+    assert busy["job_name"]
+    assert busy["since"]
+    with session_scope(sessions) as session:
+        session.execute(text(f"UPDATE jobs SET team_id = '{rivals.id}'"))
+    busy = look(api)[0]["workers"][0]["each"][1]
+    assert (busy["is_busy"], busy["job_id"], busy["job_name"]) == (True, None, None)
+    assert busy["since"]
+
+
+def test_a_job_that_no_living_worker_has_the_memory_for_says_so(api, stage, sessions, body):
+    asked = api.post("/v1/jobs", json=body | {"device": "gpu", "device_memory": 40 * GB})
+    assert asked.status_code == 201, asked.text
+    job = asked.json()
+    assert job["memory"] == {"asked": 40 * GB, "cpu": None, "gpu": None}
+    for name, device, memory in (("a", Device.GPU, 16 * GB), ("b", Device.GPU, 12 * GB), ("c", Device.CPU, 99 * GB)):
+        start_worker(sessions, name, device, memory)
+    place = look(api)[1][job["id"]]
+    assert (place["waits_for"], place["starts_in_seconds"]) == ("worker", None)
+    assert "no living gpu worker has the 40.00 GB of memory" in place["reason"]
+    assert "the largest has 16.00 GB" in place["reason"]
+    start_worker(sessions, "d", Device.GPU, 80 * GB)
+    place = look(api)[1][job["id"]]
+    assert (place["waits_for"], place["starts_in_seconds"]) == ("turn", 0.0)
 
 
 def test_a_job_that_its_teams_limit_holds_back_says_so(api, stage, sessions, crew):

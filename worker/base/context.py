@@ -34,20 +34,30 @@ AUTO = "auto"
 
 
 def with_device(settings: Settings, sandboxes: Sandboxes) -> Settings:
-    """Replace ``auto`` in the settings by a device; a sandbox resolves it, since this process does not import PyTorch.
+    """Put a device in the place of ``auto`` in the settings, and the memory that it has where they do not limit it; a sandbox
+    finds both, since this process does not import PyTorch.
 
     Raises:
         SandboxError: the sandbox does not start, or this machine has a GPU that its processes cannot use.
     """
-    if settings.device != AUTO:
-        return settings
     ready = sandboxes.prepare().make_ready()
-    if ready.auto == "cpu" and (devices := gpu_devices()):
+    if settings.device == AUTO and ready.auto == "cpu" and (devices := gpu_devices()):
         raise GpuUnusableError(
             f"there is a GPU here ({devices[0]}), and a job's process cannot use it: {ready.no_gpu}; mend that, or set"
             " AXFORMER_DEVICE=cpu to work on the processor"
         )
-    return settings.model_copy(update={"device": ready.auto})
+    device = ready.auto if settings.device == AUTO else settings.device
+    card = int(device.partition(":")[2] or 0)
+    gpu_bytes = ready.gpu_bytes[card] if device.startswith("cuda") and card < len(ready.gpu_bytes) else None
+    memory = {
+        "memory_bytes": _lesser(settings.memory_bytes, ready.host_bytes),
+        "gpu_memory_bytes": _lesser(settings.gpu_memory_bytes, gpu_bytes),
+    }
+    return settings.model_copy(update={"device": device, **memory})
+
+
+def _lesser(limit: int | None, there_is: int | None) -> int | None:
+    return min((one for one in (limit, there_is) if one is not None), default=None)
 
 
 def device_kind(name: str) -> Device:
@@ -142,12 +152,14 @@ def _can_store(storage: Storage) -> bool:
 
 def abilities(settings: Settings) -> Abilities:
     """What this worker is able to run."""
-    return Abilities(device_kind(settings.device), KNOBS, machine_of(settings.var_dir))
+    kind = device_kind(settings.device)
+    memory = settings.memory_bytes if kind is Device.CPU else settings.gpu_memory_bytes
+    return Abilities(kind, KNOBS, machine_of(settings.var_dir), memory)
 
 
 def _make_known(session: Session, context: WorkerContext) -> None:
     able, process = abilities(context.settings), worker_name(os.getpid())
-    note_worker(session, context.name, process, context.settings.celery_queue, able.device, able.machine)
+    note_worker(session, context.name, process, context.settings.celery_queue, able.device, able.machine, able.memory)
 
 
 KNOBS = frozenset(KNOWN) | EARLIER

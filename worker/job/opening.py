@@ -44,7 +44,8 @@ def open_job(
 
     Raises:
         FetchError, InputsChangedError: its inputs cannot be fetched, or have changed.
-        RefusedInputError: its inputs are refused, or too large for this worker.
+        RefusedInputError: its inputs are refused, or too large for all workers.
+        LeftToLargerError: they are too large for this one.
         SliceOverError: its new head is trained, and the job is queued again; what was trained is kept.
         Exception: any other end of the run; its process and its files are removed.
     """
@@ -60,7 +61,7 @@ def open_job(
         order = _order(context, job, inputs, sandbox)
         begins_anew = _has_trained(job, order.run) and not sandbox.state.is_dir()
         with with_original_uris(inputs):
-            loaded = conversation.open(order, partial(make_room, settings=context.settings, warm=warm))
+            loaded = conversation.open(order, partial(make_room, settings=context.settings, warm=warm, ledger=ledger))
         if loaded.notes:
             ledger.write(leases.add_event, "job.noted", {"notes": list(loaded.notes)})
         if begins_anew:
@@ -95,7 +96,7 @@ def _order(context: WorkerContext, job: Job, inputs: JobInputs, sandbox: Sandbox
         asked = AnalysisRun.model_validate(job.run).located(paths)
         analysis = AnalysisOrder(run=asked, references=references, digests=dict(inputs.digests))
     else:
-        settled = SettledRun.model_validate(job.spec).located(references)
+        settled = SettledRun.model_validate(job.settled).located(references)
     labels, points = _labels(context, job)
     return JobOrder(
         kind=job.kind,

@@ -23,7 +23,7 @@ from worker.job.failure import INTERNAL_ERROR, failure_of
 from worker.job.lease import Lease, StopRequestedError
 from worker.job.ledger import Ledger
 from worker.job.time_slice import SliceOverError, TakenByForceError
-from worker.job.warm import WarmSlot
+from worker.job.warm import LeftToLargerError, WarmSlot
 from worker.job.work import carry_out
 from worker.sandbox.errors import ProcessDiedError
 from worker.sandbox.workspace import remove_directories
@@ -86,7 +86,7 @@ def _run_to_an_end(context: WorkerContext, job: Job, ledger: Ledger, lease: Leas
         ledger.write(leases.finish_cancelled)
         discard(context, job.id)
         _LOG.info("job_cancelled")
-    except (StopRequestedError, PauseRequestedError) as error:
+    except (StopRequestedError, PauseRequestedError, LeftToLargerError) as error:
         ledger.write(leases.release, str(error))
         _LOG.info("job_given_back", reason=str(error))
     except StorageUnavailableError as error:

@@ -5,9 +5,13 @@ of its job resumes it: the fence shows whether another worker has had the job me
 """
 
 from axformer.intake.footprint import Footprint
+from axformer.wire.devices import Device, needed_memory
+from store.repositories import leases
 from store.settings import Settings
 from store.tables.jobs import Job
+from worker.base.context import abilities
 from worker.job.failure import Failure, RefusedInputError
+from worker.job.ledger import Ledger
 from worker.job.open_job import OpenJob
 from worker.sandbox.messages import Memory, MemoryEstimate
 
@@ -73,15 +77,25 @@ _LESS = {
 """What a job needs less of, by the input that takes most of its memory."""
 
 
-def make_room(estimate: MemoryEstimate, settings: Settings, warm: WarmSlot) -> None:
-    """Free memory for a job by giving up a kept pass, and refuse a job that can never fit.
+class LeftToLargerError(Exception):
+    """The job needs more memory than this worker's device has, and a larger worker was seen; it goes back to the queue."""
+
+
+def make_room(estimate: MemoryEstimate, settings: Settings, warm: WarmSlot, ledger: Ledger) -> None:
+    """Keep what a job needs with it, free memory for it by giving up a kept pass, and refuse a job that can never fit.
 
     Raises:
+        LeftToLargerError: this worker's device is too small for the job; another worker has a larger one.
         RefusedInputError: the job needs more than this worker has; the message has both figures.
     """
-    need, total = estimate.least, estimate.total
+    need, total, able = estimate.least, estimate.total, abilities(settings)
+    found = {Device.CPU.value: estimate.fits.host_bytes, Device.GPU.value: estimate.fits.device_bytes}
+    is_elsewhere = ledger.write(leases.note_memory, found)
+    if is_elsewhere and able.memory is not None and needed_memory(able.device, found) > able.memory:
+        needed, there_is = needed_memory(able.device, found) / _GB, able.memory / _GB
+        raise LeftToLargerError(f"it needs {needed:.2f} GB, and the worker that looked at it has {there_is:.2f} GB")
     _check_fits("memory", need.host_bytes, settings.memory_bytes or total.host_bytes, estimate)
-    _check_fits("GPU memory", need.device_bytes, total.device_bytes, estimate)
+    _check_fits("GPU memory", need.device_bytes, settings.gpu_memory_bytes or total.device_bytes, estimate)
     warm.make_room(_footprint(estimate.at_ease), _footprint(estimate.free))
 
 

@@ -154,7 +154,7 @@ def _recorder_of(work: ClaimedJob) -> Recorder:
     recorder = Recorder(
         work.ledger,
         opened.dimensions,
-        SettledRun.model_validate(work.job.spec).knobs,
+        SettledRun.model_validate(work.job.settled).knobs,
         stored=len(stored),
         inputs=opened.inputs.digests,
         first_look=opened.first_look,

@@ -46,7 +46,7 @@ def announce(sessions: Sessions, send: Send, worker: str = "") -> bool:
 
 def _is_work_for(session: Session, worker: str) -> bool:
     known = find_worker(session, worker)
-    able = Abilities(knobs=KNOBS) if known is None else Abilities(known.device, KNOBS, known.machine)
+    able = Abilities(knobs=KNOBS) if known is None else Abilities(known.device, KNOBS, known.machine, known.memory)
     return is_anything_claimable(session, able)
 
 

@@ -158,6 +158,10 @@ class Ready(Message):
     """The device that ``auto`` means on this machine."""
     no_gpu: Text | None = None
     """Why PyTorch has no GPU, in its words; null where it has one."""
+    host_bytes: Bytes | None = None
+    """Main memory of the machine or container."""
+    gpu_bytes: tuple[Bytes, ...] = ()
+    """Memory of each GPU that PyTorch sees."""
 
 
 class Memory(Message):
@@ -175,6 +179,8 @@ class MemoryEstimate(Message):
     at_ease: Memory
     total: Memory
     free: Memory
+    fits: Memory
+    """Main memory of the smallest machine without a GPU that it fits, and GPU memory of the smallest GPU."""
     parameters: Bytes
     data_bytes: Bytes
     largest: InputName

@@ -14,10 +14,18 @@ from pathlib import Path
 from safetensors import SafetensorError
 
 from axformer.analyzing import write_analysis
-from axformer.devices import AUTO, batch_tokens_of, resolve_device, why_no_gpu
+from axformer.devices import (
+    AUTO,
+    CPU_BATCH_TOKENS,
+    batch_tokens_in,
+    batch_tokens_of,
+    gpu_memory,
+    resolve_device,
+    why_no_gpu,
+)
 from axformer.errors import is_out_of_memory
 from axformer.evaluation.budget import free_bytes, total_bytes
-from axformer.intake.footprint import Footprint, RunWork, at_ease, largest_part, least, with_models
+from axformer.intake.footprint import Footprint, RunWork, at_ease, largest_part, least, smallest, with_models
 from axformer.intake.sizes import read_data_sizes, read_sizes
 from axformer.plan.trial import Trial, Verdict
 from axformer.pulse import felt_by
@@ -82,9 +90,10 @@ def serve(lines: PipeEnd, begin: Callable[[], None] = lambda: None) -> None:
 
 
 def _ready() -> Ready:
+    host_bytes, gpu_bytes = total_bytes("cpu"), gpu_memory()
     if resolve_device(AUTO).startswith("cuda"):
-        return Ready(auto="cuda")
-    return Ready(auto="cpu", no_gpu=cut(why_no_gpu()))
+        return Ready(auto="cuda", host_bytes=host_bytes, gpu_bytes=gpu_bytes)
+    return Ready(auto="cpu", no_gpu=cut(why_no_gpu()), host_bytes=host_bytes)
 
 
 def _send_error(lines: PipeEnd, error: Exception) -> None:
@@ -200,10 +209,17 @@ def _memory_estimate(order: JobOrder) -> MemoryEstimate:
         takes_gradients=analysis is not None and _HEADS in (analysis.run.reports or (_HEADS,)),
         has_new_head=head is not None,
     )
-    least_of, ease_of = (of(sizes, data, work, batch_tokens, on_gpu=on_gpu) for of in (least, at_ease))
+
+    def need(of: Callable[..., Footprint], tokens: int, *, on_gpu: bool) -> Footprint:
+        return with_models(of(sizes, data, work, tokens, on_gpu=on_gpu), sizes, models, on_gpu=on_gpu)
+
     return MemoryEstimate(
-        least=_memory(with_models(least_of, sizes, models, on_gpu=on_gpu)),
-        at_ease=_memory(with_models(ease_of, sizes, models, on_gpu=on_gpu)),
+        least=_memory(need(least, batch_tokens, on_gpu=on_gpu)),
+        at_ease=_memory(need(at_ease, batch_tokens, on_gpu=on_gpu)),
+        fits=Memory(
+            host_bytes=need(least, CPU_BATCH_TOKENS, on_gpu=False).host_bytes,
+            device_bytes=smallest(lambda memory: need(least, batch_tokens_in(memory), on_gpu=True).device_bytes),
+        ),
         total=Memory(host_bytes=total_bytes("cpu"), device_bytes=total_bytes(device) if on_gpu else 0),
         free=Memory(host_bytes=free_bytes("cpu"), device_bytes=free_bytes(device) if on_gpu else 0),
         parameters=sizes.parameters,

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from axformer.config import PassConfig, RunConfig, make_config
 from axformer.config.layers import LayersConfig, Schedule
 from axformer.data.encoding import without_labels
+from axformer.devices import batch_tokens_in
 from axformer.errors import CheckpointError
 from axformer.intake.dataset import needed_to_calibrate
-from axformer.intake.footprint import PROCESS_BYTES, DataSizes, RunWork, Sizes, at_ease, largest_part, least
+from axformer.intake.footprint import PROCESS_BYTES, DataSizes, RunWork, Sizes, at_ease, largest_part, least, smallest
 from axformer.intake.sizes import read_data_sizes, read_sizes
 from axformer.plan.elements import Dimensions
 from axformer.wire.finetuning import FinetuneSettings
@@ -43,6 +44,20 @@ KNOBS = st.sampled_from(
         *({"method": "rank"}, {"order": "importance"}),
     ]
 )
+
+
+@given(sizes=SIZES, size=BYTES, knobs=KNOBS, less=st.floats(0, 1, exclude_max=True))
+def test_the_smallest_gpu_that_a_job_fits_is_found(
+    sizes: Sizes, size: int, knobs: dict[str, object], less: float
+) -> None:
+    work, data = RunWork(make_config("paper", knobs)), DataSizes({"validation": size}, size // 5)
+
+    def need_of(memory: int) -> int:
+        return least(sizes, data, work, batch_tokens_in(memory), on_gpu=True).device_bytes
+
+    found = smallest(need_of)
+    assert need_of(found) <= found
+    assert need_of(int(found * less)) > int(found * less)
 
 
 @given(sizes=SIZES, size=BYTES, knobs=KNOBS, on_gpu=st.booleans(), more=st.integers(0, 10**9))
