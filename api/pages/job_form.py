@@ -219,4 +219,6 @@ class AnalysisForm(JobForm):
     def asked(self) -> AnalysisCreate | None:
         """The request body; None if a field is invalid, in which case there are errors."""
         reports = {"reports": list(self.reports)} if self.reports else {}
-        return self._valid(AnalysisCreate, self._inputs(PARTS, ("rows", "max_length", "priority", "device_memory")) | reports)
+        return self._valid(
+            AnalysisCreate, self._inputs(PARTS, ("rows", "max_length", "priority", "device_memory")) | reports
+        )

@@ -60,7 +60,7 @@ def submit(
         run = asked.run()
         run.settled()  # errors are reported before anything is sent
         sources = {part: source.uri for part, source in run.sources().items()}
-        labels = options.labels_of(label)
+        labels, memory = options.labels_of(label), _bytes(device_memory)
         reference = _referring(client)
         job = client.submit(
             name or _name_of(run.checkpoint.uri),
@@ -68,7 +68,7 @@ def submit(
             columns=options.columns_of(asked.columns).model_dump(exclude_defaults=True),
             priority=priority,
             device=device,
-            device_memory=_bytes(device_memory),
+            device_memory=memory,
             labels=labels,
             webhook=_webhook(webhook, webhook_event),
             deliver=None if deliver is None else {"uri": deliver, "token": deliver_token()},
@@ -98,6 +98,7 @@ def submit_analysis(
     """Queue an analysis of a model, and print its id. Local files are uploaded first."""
     with service() as client:
         renamed, labels = options.columns_of(columns).model_dump(exclude_defaults=True), options.labels_of(label)
+        memory = _bytes(device_memory)
         reference = _referring(client)
         job = client.submit_analysis(
             name or _name_of(checkpoint),
@@ -111,7 +112,7 @@ def submit_analysis(
             max_length=max_length,
             priority=priority,
             device=device,
-            device_memory=_bytes(device_memory),
+            device_memory=memory,
             labels=labels,
             hub_token=hub_token_of(hub_token, (checkpoint, data, train, against)),
         )

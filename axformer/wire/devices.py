@@ -19,7 +19,7 @@ DeviceWord = Annotated[Device | str, WordOf(Device)]
 
 
 class MemoryNeed(Schema):
-    """Bytes of memory that a worker's device must have for a job: of its GPU, or of its machine if it works on the processor."""
+    """Bytes that a worker's device must have for a job: of its GPU, or of its machine if it works on the processor."""
 
     asked: int | None = None
     """What its owner asked for; the larger of this and the found figure counts."""

@@ -18,7 +18,6 @@ from store.session import session_scope
 from tests.specs import spec_of
 from tests.waiting import wait_until
 
-
 GB = 10**9
 
 

@@ -16,9 +16,11 @@ from axformer.client import Client
 from axformer.client.address import login_file
 from axformer.plan.trial import Trial
 from axformer.wire.analysis import ANALYSIS_FORMAT, Reports
+from axformer.wire.devices import Device
 from axformer.wire.kinds import JobKind
 from store.repositories.audit import Operator
 from store.repositories.jobs import hub_token_of
+from store.repositories.workers import note_worker
 from store.session import Sessions, session_scope
 from store.settings import Settings
 from store.signing import open_vault
@@ -366,6 +368,27 @@ def test_jobs_are_listed_shown_and_compared(stage: Stage, api: Client, monkeypat
     assert second in waiting
     assert "1 job of all teams waiting" in waiting
     assert answered("queue")["data"][0]["id"] == second
+
+
+@logged_in
+def test_workers_are_listed_with_what_they_run(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    assert "No worker is alive" in ran("workers")
+    with session_scope(stage.sessions) as session:
+        for name, memory in (("worker-1", 80 * 10**9), ("small", None)):
+            note_worker(session, name, name, "axformer", Device.GPU, memory=memory)
+    job_id = stage.running(name="nightly")
+    lines = [line.split() for line in ran("workers").splitlines()]
+    assert ["small", "gpu", "–", "–", "–"] in lines
+    assert any(line[:5] == ["worker-1", "gpu", "80.0", "GB", "nightly"] for line in lines)
+    assert answered("workers")[0]["each"][1]["job_id"] == job_id
+
+
+@logged_in
+def test_a_memory_that_is_no_size_is_refused_before_anything_is_sent() -> None:
+    refused = run("submit", "hf://a/b", "--data", "s3://acme/b.csv", "--device-memory", "much")
+    assert refused.exit_code == 2
+    assert "--device-memory=much is no size; give bytes, or a number with a unit as in 40GB" in refused.stderr
 
 
 @logged_in

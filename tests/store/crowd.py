@@ -72,7 +72,8 @@ class Crowd:
         with session_scope(self.sessions) as session:
             job = jobs.create_job(session, Makers(self.ids[team]).job(name=name, **changes)).job
             since = func.clock_timestamp() - func.make_interval(0, 0, 0, 0, 0, 0, waited)
-            session.execute(update(Job).where(Job.id == job.id).values(waits_since=since))
+            now = func.clock_timestamp()
+            session.execute(update(Job).where(Job.id == job.id).values(waits_since=since, queued_at=now))
         return job.id
 
     def claim(

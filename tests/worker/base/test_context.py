@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from axformer.evaluation.budget import total_bytes
 from axformer.wire.devices import Device
 from store.repositories.workers import living_workers
 from store.session import Sessions, session_scope
@@ -13,7 +14,16 @@ from store.settings import Settings
 from store.tables.workers import Worker
 from tests.worker.conftest import Post
 from tests.worker.unconfined import Unconfined
-from worker.base.context import claim_job, device_kind, machine_of, make_known, open_context, with_device, worker_name
+from worker.base.context import (
+    abilities,
+    claim_job,
+    device_kind,
+    machine_of,
+    make_known,
+    open_context,
+    with_device,
+    worker_name,
+)
 from worker.sandbox.errors import GpuUnusableError
 from worker.sandbox.sandboxes import Sandboxes
 
@@ -28,8 +38,11 @@ def test_a_device_is_of_a_kind(name: str, kind: Device) -> None:
 def test_which_device_is_found_the_process_of_the_jobs_says(settings: Settings) -> None:
     settings = settings.model_copy(update={"device": "auto"})
     with Sandboxes(settings, Unconfined) as sandboxes:
-        found = with_device(settings, sandboxes).device
-    assert device_kind(found) in (Device.CPU, Device.GPU)
+        found = with_device(settings, sandboxes)
+        limited = with_device(settings.model_copy(update={"device": "cpu", "memory_bytes": 1000}), sandboxes)
+    assert device_kind(found.device) in (Device.CPU, Device.GPU)
+    assert abilities(found).memory == (total_bytes(found.device))
+    assert abilities(limited).memory == 1000
     with pytest.raises(ValueError, match="not a device yet"):
         device_kind("auto")
 

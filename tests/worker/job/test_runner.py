@@ -21,6 +21,7 @@ from axformer.config import make_config
 from axformer.data.columns import DataSource
 from axformer.plan.trial import Trial
 from axformer.run import PruningRun
+from axformer.wire.devices import Device
 from axformer.wire.finetuning import make_settings
 from axformer.wire.provenance import PROVENANCE, Envelope
 from store.repositories import leases
@@ -28,6 +29,7 @@ from store.repositories.claims import claim_next
 from store.repositories.events import events_after
 from store.repositories.files import list_artifacts
 from store.repositories.steering import request_cancel, request_pause, resume_job
+from store.repositories.workers import note_worker
 from store.session import Sessions, session_scope
 from store.states import JobState
 from store.storage.storage import LocalStorage, job_folder
@@ -37,7 +39,7 @@ from tests.runs import open_run
 from tests.tiny_models import answered_rows, answering_model, tiny_rows, tiny_tokenizer, write_rows
 from tests.worker.conftest import LONG_PASS, Open, Post, Watch
 from tests.worker.unconfined import held
-from worker.base.context import WorkerContext
+from worker.base.context import WorkerContext, claim_job
 from worker.base.packing import ARCHIVE_NAME
 from worker.job.ledger import Ledger
 from worker.job.opening import BEGINS_ANEW
@@ -553,6 +555,22 @@ def test_a_job_that_no_worker_of_this_size_can_run_is_refused_with_both_figures(
     assert re.search(r"at least 0\.3\d GB of memory, and this worker has 0\.25 GB", job.error["message"])
     assert job.error["param"] == "checkpoint"
     assert watch.trials(job_id) == []
+
+
+def test_a_job_that_a_larger_worker_can_run_is_left_to_it(
+    context: WorkerContext, sessions: Sessions, post: Post, watch: Watch, claim: Claim
+) -> None:
+    small = replace(context, settings=context.settings.model_copy(update={"memory_bytes": 250_000_000}))
+    with session_scope(sessions) as session:
+        note_worker(session, "large", "large", "queue", Device.CPU, memory=10**10)
+    job_id = post()
+    run_job(small, claim(), NEVER)
+    job = watch.job(job_id)
+    assert (job.state, job.attempt, job.error) == (JobState.QUEUED, 0, None)
+    assert re.search(r"it needs 0\.3\d GB, and the worker that looked at it has 0\.25 GB", job.status_reason or "")
+    assert 250_000_000 < job.memory["cpu"] < 10**9
+    assert claim_job(small) is None
+    assert claim_job(context) is not None
 
 
 def test_a_job_does_not_go_on_with_other_data_than_it_began_with(

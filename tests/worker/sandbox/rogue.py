@@ -56,7 +56,7 @@ class Voice:
     def behave_until_the_search(self) -> None:
         self.behave_until_the_order()
         sizes = {"parameters": 1, "data_bytes": 1, "largest": "checkpoint"}
-        self.say(MemoryEstimate(least=NOTHING, at_ease=NOTHING, total=PLENTY, free=PLENTY, **sizes))
+        self.say(MemoryEstimate(least=NOTHING, at_ease=NOTHING, total=PLENTY, free=PLENTY, fits=NOTHING, **sizes))
         self.hear(GoAhead)
         shape = Shape(layers=LAYERS, heads=HEADS, hidden_size=4, intermediate_size=WIDE)
         self.say(Opened(notes=(), first_look=None, shape=shape))
