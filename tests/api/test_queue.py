@@ -209,7 +209,7 @@ def test_each_worker_tells_its_memory_and_what_it_runs_of_ones_own_team(api, sta
 
 def test_a_job_that_no_living_worker_has_the_memory_for_says_so(api, stage, sessions, body):
     asked = api.post("/v1/jobs", json=body | {"device": "gpu", "device_memory": 40 * GB})
-    assert asked.status_code == 201, asked.text
+    assert asked.status_code == 202, asked.text
     job = asked.json()
     assert job["memory"] == {"asked": 40 * GB, "cpu": None, "gpu": None}
     for name, device, memory in (("a", Device.GPU, 16 * GB), ("b", Device.GPU, 12 * GB), ("c", Device.CPU, 99 * GB)):

@@ -3,10 +3,14 @@
 import json
 
 import pytest
+from sqlalchemy import update
 
+from axformer.wire.devices import Device
 from store.repositories.keys import revoke_key
 from store.repositories.steering import request_cancel
+from store.repositories.workers import note_worker
 from store.session import session_scope
+from store.tables.jobs import Job
 from tests.api.conftest import Stage
 from tests.pages.test_result import FORMS
 from tests.statements import reads_report, said_to
@@ -79,6 +83,22 @@ def test_of_other_teams_it_shows_numbers_only(member, stage, sessions, rivals):
     assert "another team <b>1</b>" in text
     assert "secret plan" not in text
     assert "rivals" not in text
+
+
+def test_each_worker_is_shown_with_its_card_and_what_it_runs(member, stage, sessions, rivals):
+    with session_scope(sessions) as session:
+        for name, memory in (("worker-1", 80 * 10**9), ("idle", None)):
+            note_worker(session, name, name, "axformer", Device.GPU, memory=memory)
+    job_id = stage.running(name="own")
+    workers = member.get("/").text.partition('id="workers-title"')[2]
+    for shown in ("worker-1", "80 GB", f'<a class="name" href="/jobs/{job_id}" id="on-{job_id}">own</a>', "nothing"):
+        assert shown in workers
+    with session_scope(sessions) as session:
+        session.execute(update(Job).values(team_id=rivals.id))
+    stage.queued()
+    workers = member.get("/").text.partition('id="workers-title"')[2].partition("</section>")[0]
+    assert "a job of another team" in workers
+    assert "own" not in workers
 
 
 def test_what_people_have_written_stays_text(member, stage):

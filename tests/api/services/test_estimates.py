@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.services.estimates import Busy, Demand, WaitingTime, can_take, estimates
-from axformer.wire.devices import Device
+from api.services.estimates import Busy, Demand, WaitingTime, estimates
+from axformer.wire.devices import Device, can_take
 
 SECONDS = st.floats(0, 1e6)
 HARDWARE = st.sampled_from([Device.CPU, Device.GPU])
@@ -23,7 +23,7 @@ def test_no_more_jobs_run_at_a_time_than_workers_can_take_them(workers, line):
         for start, _ in busy:
             assert sum(begun <= start < end for begun, end in busy) <= len(able)
     for one, job in zip(found, line, strict=True):
-        can_be_taken = any(can_take(worker.device, job.device) for worker in workers)
+        can_be_taken = any(can_take(worker.device, None, job.device, None) for worker in workers)
         assert (one.starts is not None) is can_be_taken
         assert one.ends == (None if one.starts is None else one.starts + job.seconds)
 
@@ -43,6 +43,16 @@ def test_an_idle_worker_takes_the_first_job_it_can_and_leaves_the_others():
     line = [Demand(Device.GPU, 5.0), Demand(Device.CPU, 7.0), Demand(Device.ANY, 1.0)]
     found = estimates([Busy(Device.CPU, 0.0), Busy(Device.GPU, 60.0)], line)
     assert found == [WaitingTime(60.0, 65.0), WaitingTime(0.0, 7.0), WaitingTime(7.0, 8.0)]
+
+
+def test_a_job_waits_for_a_worker_with_enough_memory():
+    workers = [Busy(Device.GPU, 0.0, 16), Busy(Device.GPU, 60.0, 80), Busy(Device.CPU, 0.0, 99)]
+    line = [
+        Demand(Device.GPU, 5.0, {"gpu": 40}),
+        Demand(Device.GPU, 7.0, {"asked": 16}),
+        Demand(Device.GPU, 1.0, {"gpu": 81}),
+    ]
+    assert estimates(workers, line) == [WaitingTime(60.0, 65.0), WaitingTime(0.0, 7.0), WaitingTime(None, None)]
 
 
 def test_what_is_not_known_is_not_estimated():
