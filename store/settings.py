@@ -97,7 +97,7 @@ class Settings(BaseSettings):
     memory_bytes: int | None = Field(default=None, ge=1)
     """Main memory that a job may use, if the worker shares its machine; None means all of the machine or container."""
     gpu_memory_bytes: int | None = Field(default=None, ge=1)
-    """GPU memory that a job may use, if the worker shares its card; None means all of the card or of its MIG slice."""
+    """GPU memory that a job may need, if workers share a card; None means all of the card or of its MIG slice."""
     announce_seconds: float = Field(default=5.0, gt=0)
     """How often an idle worker looks for waiting jobs without a message, for example because the broker lost it."""
     share_half_life_seconds: float = Field(default=HALF_LIFE_SECONDS, gt=0)

@@ -47,11 +47,11 @@ def with_device(settings: Settings, sandboxes: Sandboxes) -> Settings:
             " AXFORMER_DEVICE=cpu to work on the processor"
         )
     device = ready.auto if settings.device == AUTO else settings.device
-    card = int(device.partition(":")[2] or 0)
-    gpu_bytes = ready.gpu_bytes[card] if device.startswith("cuda") and card < len(ready.gpu_bytes) else None
+    kind, _, place = device.partition(":")
+    gpus = {str(at): bytes for at, bytes in enumerate(ready.gpu_bytes)} if kind == "cuda" else {}
     memory = {
         "memory_bytes": _lesser(settings.memory_bytes, ready.host_bytes),
-        "gpu_memory_bytes": _lesser(settings.gpu_memory_bytes, gpu_bytes),
+        "gpu_memory_bytes": _lesser(settings.gpu_memory_bytes, gpus.get(place or "0")),
     }
     return settings.model_copy(update={"device": device, **memory})
 

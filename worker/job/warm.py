@@ -91,11 +91,14 @@ def make_room(estimate: MemoryEstimate, settings: Settings, warm: WarmSlot, ledg
     need, total, able = estimate.least, estimate.total, abilities(settings)
     found = {Device.CPU.value: estimate.fits.host_bytes, Device.GPU.value: estimate.fits.device_bytes}
     is_elsewhere = ledger.write(leases.note_memory, found)
-    if is_elsewhere and able.memory is not None and needed_memory(able.device, found) > able.memory:
-        needed, there_is = needed_memory(able.device, found) / _GB, able.memory / _GB
-        raise LeftToLargerError(f"it needs {needed:.2f} GB, and the worker that looked at it has {there_is:.2f} GB")
+    needed, there_is = needed_memory(able.device, found), able.memory
+    if is_elsewhere and there_is is not None and needed > there_is:
+        said = f"it needs {needed / _GB:.2f} GB, and the worker that looked at it has {there_is / _GB:.2f} GB"
+        raise LeftToLargerError(said)
     _check_fits("memory", need.host_bytes, settings.memory_bytes or total.host_bytes, estimate)
-    _check_fits("GPU memory", need.device_bytes, settings.gpu_memory_bytes or total.device_bytes, estimate)
+    _check_fits("GPU memory", need.device_bytes, total.device_bytes, estimate)
+    if able.device is Device.GPU and there_is is not None:
+        _check_fits("GPU memory", needed, there_is, estimate)
     warm.make_room(_footprint(estimate.at_ease), _footprint(estimate.free))
 
 
