@@ -48,7 +48,7 @@ def with_device(settings: Settings, sandboxes: Sandboxes) -> Settings:
         )
     device = ready.auto if settings.device == AUTO else settings.device
     kind, _, place = device.partition(":")
-    gpus = {str(at): bytes for at, bytes in enumerate(ready.gpu_bytes)} if kind == "cuda" else {}
+    gpus = {str(at): there_is for at, there_is in enumerate(ready.gpu_bytes)} if kind == "cuda" else {}
     memory = {
         "memory_bytes": _lesser(settings.memory_bytes, ready.host_bytes),
         "gpu_memory_bytes": _lesser(settings.gpu_memory_bytes, gpus.get(place or "0")),
