@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, SecretStr
 
-from axformer.config.common import LARGEST_INTEGER
 from axformer.wire.analysis import AnalysisAsked, FindingRead
 from axformer.wire.base import LABEL_COUNT, LabelKey, LabelValue, Name, Schema, printable
 from axformer.wire.devices import Device, DeviceWord, MemoryNeed
@@ -20,6 +19,7 @@ from axformer.wire.steps import Step
 from axformer.wire.webhooks import Webhook
 
 PRIORITY_MOST = 100
+MEMORY_MOST = 2**50
 HubToken = Annotated[SecretStr, printable(500)]
 """Tokens of Hugging Face have 37 characters."""
 
@@ -33,7 +33,7 @@ class Posted(Schema):
     """Jobs of higher priority go first within your team: each point counts as some minutes of waiting."""
     device: Device = Device.ANY
     """The device that a worker must have; ``any`` may also run on a CPU."""
-    device_memory: int | None = Field(default=None, strict=True, ge=1, le=LARGEST_INTEGER)
+    device_memory: int | None = Field(default=None, strict=True, ge=1, le=MEMORY_MOST)
     """Bytes that its device must have at least. Without it the service finds out when a worker first looks at the files."""
     labels: dict[LabelKey, LabelValue] = Field(default_factory=dict, max_length=LABEL_COUNT)
     """Words to find jobs by."""

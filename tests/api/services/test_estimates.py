@@ -8,8 +8,10 @@ from axformer.wire.devices import Device, can_take
 
 SECONDS = st.floats(0, 1e6)
 HARDWARE = st.sampled_from([Device.CPU, Device.GPU])
-WORKERS = st.lists(st.builds(Busy, HARDWARE, SECONDS), max_size=5)
-LINE = st.lists(st.builds(Demand, st.sampled_from(Device), SECONDS), max_size=20)
+MEMORY = st.integers(1, 3)
+NEED = st.none() | st.dictionaries(st.sampled_from(["asked", "cpu", "gpu"]), MEMORY)
+WORKERS = st.lists(st.builds(Busy, HARDWARE, SECONDS, st.none() | MEMORY), max_size=5)
+LINE = st.lists(st.builds(Demand, st.sampled_from(Device), SECONDS, NEED), max_size=20)
 
 
 @given(workers=WORKERS, line=LINE)
@@ -23,7 +25,7 @@ def test_no_more_jobs_run_at_a_time_than_workers_can_take_them(workers, line):
         for start, _ in busy:
             assert sum(begun <= start < end for begun, end in busy) <= len(able)
     for one, job in zip(found, line, strict=True):
-        can_be_taken = any(can_take(worker.device, None, job.device, None) for worker in workers)
+        can_be_taken = any(can_take(one.device, one.memory, job.device, job.memory) for one in workers)
         assert (one.starts is not None) is can_be_taken
         assert one.ends == (None if one.starts is None else one.starts + job.seconds)
 
