@@ -64,6 +64,12 @@ _OF_TASKS: dict[str, tuple[dict[str, Any], Answer, Answer, list[str]]] = {
         2,
         [],
     ),
+    "reranking": (
+        {"query": "who built the bridge", "passages": ["It is long.", "Eiffel built it.", "It rained."]},
+        0,
+        1,
+        [],
+    ),
     "token_classification": (
         {"tokens": ["Angela", "Merkel", "visited", "Paris", "in", "May"]},
         [1, 2, 0, 3, 0, 0],

@@ -128,6 +128,16 @@ def choice_rows(count: int, *, choices: int = 3, seed: int = 0) -> list[dict[str
     ]
 
 
+def list_rows(count: int, *, seed: int = 0) -> list[dict[str, object]]:
+    """Records for reranking, of 2 to 5 passages."""
+    chance = random.Random(seed)
+    rows: list[dict[str, object]] = []
+    for _ in range(count):
+        passages = [_words(chance) for _ in range(chance.randint(2, 5))]
+        rows.append({"query": _words(chance), "passages": passages, "label": chance.randrange(len(passages))})
+    return rows
+
+
 def multi_label_rows(count: int, *, labels: int = 3, seed: int = 0) -> list[dict[str, object]]:
     """Records with any number of labels each."""
     chance = random.Random(seed)

@@ -8,7 +8,7 @@ from starlette.datastructures import FormData
 
 from api.errors import InvalidInputError
 from axformer.scores.labelling import asked_words, choices_of
-from axformer.wire.answer_sheet import AnswerSheet, ChangedRow
+from axformer.wire.answer_sheet import CHOSEN_FROM, AnswerSheet, ChangedRow
 
 KEYS = "123456789abcdefghijklmnopqrtvwxyz"
 """The keys of classes by their index, without S, which skips, and U, which undoes."""
@@ -40,7 +40,7 @@ class Card:
 def card_of(sheet: AnswerSheet, row: ChangedRow) -> Card:
     """The card of a row."""
     names = choices_of(sheet, row)
-    shown = {name: value for name, value in row.inputs.items() if sheet.classes or name != "choices"}
+    shown = {name: value for name, value in row.inputs.items() if sheet.classes or name not in CHOSEN_FROM}
     parts = [(name if len(shown) > 1 else "", value) for name, value in shown.items()]
     choices = [(KEYS[index : index + 1], name) for index, name in enumerate(names)]
     if not isinstance(row.before, list):

@@ -33,7 +33,7 @@ from axformer.scores.labelling import (
     needed,
     standing_of,
 )
-from axformer.wire.answer_sheet import SHEET, Answer, AnswerSheet, ChangedRow
+from axformer.wire.answer_sheet import CHOSEN_FROM, SHEET, Answer, AnswerSheet, ChangedRow
 from axformer.wire.verdicts import Certificate
 
 SKIP, UNDO, QUIT, TYPE = "s", "u", "q", "t"
@@ -137,7 +137,7 @@ class _Labelling:
     def _show(self, inputs: Mapping[str, Any]) -> None:
         self._console.rule()
         for name, value in inputs.items():
-            if name != "choices" or self._sheet.classes:
+            if name not in CHOSEN_FROM or self._sheet.classes:
                 text = (
                     value if isinstance(value, str) else " ".join(map(str, value)) if isinstance(value, list) else value
                 )

@@ -20,6 +20,8 @@ USUAL_NAMES = {
     "context": ("context", "passage"),
     "answers": ("answers",),
     "choices": ("choices", "endings"),
+    "query": ("query",),
+    "passages": ("passages", "docs", "documents"),
 }
 """Column names in public data sets by role; the first that exists is used."""
 
@@ -55,6 +57,10 @@ class Columns(BaseModel):
     """Question answering: ``{"text": [...], "answer_start": [...]}``, the starts in characters of the context."""
     choices: str = "choices"
     """Multiple choice: a list of endings of ``text``; ``label`` is the index of the right one, or its letter."""
+    query: str = "query"
+    passages: str = "passages"
+    """Reranking: a list of texts; ``label`` is the index of the right one, or a list with a grade for each. Lists called
+    ``positive`` and ``negative`` will do for both."""
 
     def without_answers(self) -> "Columns":
         """The names of all else; what a model should answer need not be there."""

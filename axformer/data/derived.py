@@ -1,22 +1,25 @@
-"""Columns that a table has in other words: within objects, and answers in a column each for text and start."""
+"""Columns that a table has in other words: within objects, answers in a column each for text and start, and passages in two
+columns, those that fit a query and the others."""
 
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
 from axformer.data.columns import JOINT, MOST_COLUMNS, Columns
-from axformer.data.written import seen
+from axformer.data.written import seen, written_out
 
 _WITHIN = "."
 """Joins the names of an object's column and of a part of it, as in ``input.text``."""
 _DEPTH = 3
 _LOOKED_AT = 100
 """Rows that are looked at for the parts that objects have."""
+_POSITIVE, _NEGATIVE = "positive", "negative"
 _ANSWER_TEXTS, _ANSWER_STARTS = ("answer", "answer_text", "answers", "text"), ("answer_start", "answer_starts", "start")
 
 
 def with_derived(table: Mapping[str, list[Any]], columns: Columns) -> dict[str, list[Any]]:
-    """A table with the columns that were named as parts of objects, and with ``answers`` where it has them in two columns.
+    """A table with the columns that were named as parts of objects, and with ``answers`` or ``passages`` where it has them
+    in two columns.
 
     Names of columns are as they look, without invisible characters.
     """
@@ -35,7 +38,17 @@ def with_derived(table: Mapping[str, list[Any]], columns: Columns) -> dict[str, 
         table[columns.answers] = [
             {"text": text, "answer_start": start} for text, start in zip(table[texts], table[starts], strict=True)
         ]
+    if columns.query in table and columns.passages not in table and {_POSITIVE, _NEGATIVE} <= set(table):
+        both = [[_listed(value) for value in table[name]] for name in (_POSITIVE, _NEGATIVE)]
+        table[columns.passages] = [right + wrong for right, wrong in zip(*both, strict=True)]
+        grades = [[1] * len(right) + [0] * len(wrong) for right, wrong in zip(*both, strict=True)]
+        table.setdefault(columns.label, grades)
     return table
+
+
+def _listed(value: Any) -> list[Any]:
+    value = written_out(value)
+    return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def parts_in(table: Mapping[str, list[Any]]) -> dict[str, list[Any]]:

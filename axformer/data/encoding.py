@@ -131,13 +131,13 @@ def tokenize(
     second: Sequence[Any] | None,
     limits: TokenLimits,
     *,
-    inputs_a_row: int = 1,
+    sample_of_row: Sequence[int] | None = None,
     **options: Any,
 ) -> tuple[Any, int]:
     """Tokenize texts or pairs of texts.
 
     Args:
-        inputs_a_row: number of consecutive inputs that belong to one row of the file.
+        sample_of_row: the row of the file that each input belongs to, from 0; None where each is a row of its own.
 
     Returns:
         The tokenizer's encoding, and the number of rows of the file that were cut.
@@ -147,20 +147,21 @@ def tokenize(
     """
     max_length, max_tokens = limits.max_length, limits.max_tokens
     options |= {"return_attention_mask": True}
+    rows_of = range(len(first)) if sample_of_row is None else sample_of_row
     encoding = in_parts(tokenizer, first, second, truncation=False, verbose=False, **options)
     lengths = [len(ids) for ids in encoding["input_ids"]]
     longest = max(range(len(lengths)), key=lengths.__getitem__)
     if max_length is None and max_tokens is not None and lengths[longest] > max_tokens:
         raise rows.error(
-            longest // inputs_a_row + 1,
+            rows_of[longest] + 1,
             f"it has {lengths[longest]} tokens, the model takes {max_tokens}{limits.why}; shorten it, or set "
             f"max_length={max_tokens} to cut longer rows",
         )
     if min(lengths) == 0:
-        raise rows.error(lengths.index(0) // inputs_a_row + 1, "it is empty, the model needs at least one token")
+        raise rows.error(rows_of[lengths.index(0)] + 1, "it is empty, the model needs at least one token")
     if max_length is None or max(lengths) <= max_length:
         return encoding, 0
-    cut = {place // inputs_a_row for place, length in enumerate(lengths) if length > max_length}
+    cut = {row for row, length in zip(rows_of, lengths, strict=True) if length > max_length}
     return in_parts(tokenizer, first, second, truncation=True, max_length=max_length, **options), len(cut)
 
 

@@ -90,6 +90,11 @@ class Rows:
         """Whether the column of a field was named, other than the field."""
         return bool(getattr(self.columns, name) != Columns.model_fields[name].default)
 
+    @property
+    def are_lists(self) -> bool:
+        """Whether they hold passages to rank."""
+        return self.has("passages") and not self.has("text")
+
     def require(self, name: str) -> None:
         """Make sure that the column of a field is there.
 
@@ -318,12 +323,13 @@ def _or_alone(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 _TEXT = (_or_alone(_is_text), "a text")
 _WANTED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    **dict.fromkeys(("text", "text_pair", "question", "context"), _TEXT),
+    **dict.fromkeys(("text", "text_pair", "question", "context", "query"), _TEXT),
     "label": (_or_alone(_is_label), "the name or the number of a class"),
     "labels": (lambda value: _is_label_cell(written_out(value)), "a list of names or numbers of classes"),
     "tokens": (_is_words, "a list of words"),
     "tags": (lambda value: _is_list_of(written_out(value), _is_label), "a list of a tag for each word"),
     "answers": (lambda value: isinstance(written_out(value), dict | list), '{"text": [...], "answer_start": [...]}'),
     "choices": (_is_words, "a list of endings"),
+    "passages": (_is_words, "a list of passages"),
 }
 """What fits a field, and what it is in words."""

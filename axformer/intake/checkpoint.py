@@ -13,7 +13,7 @@ import torch
 from huggingface_hub import snapshot_download
 from safetensors.torch import save
 from torch import Tensor, nn
-from transformers import AutoTokenizer
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from axformer.architectures.base import Architecture
 from axformer.architectures.embedder import pooled
@@ -86,12 +86,13 @@ class Checkpoint:
 
         Args:
             rows: the deciding rows; the returned checkpoint reads all other rows in the same way.
-            is_labelled: whether their labels tell the task.
+            is_labelled: whether their labels tell the task; lists of passages tell it without.
 
         Raises:
             DataError: their labels fit none of these tasks.
         """
-        task = task_of(self.head.auto_class, self.model.config, rows if is_labelled else None)
+        is_told = is_labelled or (self.head.auto_class is AutoModelForSequenceClassification and rows.are_lists)
+        task = task_of(self.head.auto_class, self.model.config, rows if is_told else None)
         return with_word_spaces(replace(self, task=task), rows)
 
 

@@ -19,12 +19,13 @@ from axformer.tasks.binary import BinaryClassification
 from axformer.tasks.classification import Classification
 from axformer.tasks.multi_label import MultiLabelClassification
 from axformer.tasks.question_answering import SpanReading
+from axformer.tasks.reranking import Reranking
 from axformer.tasks.tag_schemes import chunks_of, is_chunk_scheme
 from axformer.tasks.token_classification import TokenClassification
-from axformer.wire.answer_sheet import Answer, AnswerSheet, ChangedRow, PathAnswers
+from axformer.wire.answer_sheet import CHOSEN_FROM, Answer, AnswerSheet, ChangedRow, PathAnswers
 
-_READ = ("text", "text_pair", "question", "context")
-_LISTS = ("tokens", "choices")
+_READ = ("text", "text_pair", "question", "context", "query")
+_LISTS = ("tokens", *CHOSEN_FROM)
 """What a person reads of a row to label it, by the fields of a task; lists are called like them."""
 
 
@@ -81,7 +82,7 @@ def sheet_of(
         }
         changed |= {place: before[place] for place in own}
         answered.append(PathAnswers(seq=model.seq, form=model.form, times=model.times, answers=own))
-    known = _known(rows)
+    known = _known(rows, task)
     return AnswerSheet(
         task=task.name,
         metric=test.metric,
@@ -119,12 +120,13 @@ class _Row:
     label: Answer | None
 
 
-def _known(rows: ConfirmingRows) -> list[_Row]:
+def _known(rows: ConfirmingRows, task: Task) -> list[_Row]:
     """The rows that count, with what is known of them."""
     found = []
     for data, has_labels in rows.sets:
         keys = data.samples.encoded.keys
-        labels = _right_texts(data.samples.encoded) or data.samples.encoded.labels
+        several = _right_answers(task, data.samples.encoded)
+        labels = [right[0] for right in several] or data.samples.encoded.labels
         for index in np.flatnonzero(data.samples.voters.numpy()).tolist():
             label = _canonical(labels[index]) if has_labels else None
             found.append(_Row(keys[index].hex(), _inputs(data.rows, index), label))
@@ -146,20 +148,19 @@ def _voted(answers: Answers) -> list[Answer]:
         decisions = decisions_of(measured)
         assert decisions is not None, f"answers of {measured.task.name} can be compared"
         votes = measured.samples.voters.tolist()
-        if right := _right_texts(measured.samples.encoded):
-            expected = [set(map(compared, texts)) for texts in measured.samples.encoded.reading.answers]
-            decisions = [
-                first if one in texts else one for one, texts, first in zip(decisions, expected, right, strict=True)
-            ]
+        if several := _right_answers(measured.task, measured.samples.encoded):
+            decisions = [right[0] if one in right else one for one, right in zip(decisions, several, strict=True)]
         found += [_canonical(one) for one, counts in zip(decisions, votes, strict=True) if counts]
     return found
 
 
-def _right_texts(encoded: Encoded) -> list[str]:
-    """The first right answer to each question, which stands for all of them; empty for other tasks."""
+def _right_answers(task: Task, encoded: Encoded) -> Sequence[Sequence[Answer]]:
+    """The right answers to each row, of which the first stands for all; empty for tasks with one right answer."""
+    if isinstance(task, Reranking):
+        return task.right(encoded)
     if not isinstance(encoded.reading, SpanReading):
         return []
-    return [compared(texts[0]) if texts else NO_ANSWER for texts in encoded.reading.answers]
+    return [list(map(compared, texts)) or [NO_ANSWER] for texts in encoded.reading.answers]
 
 
 def _canonical(value: Any) -> Answer:

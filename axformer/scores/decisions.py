@@ -15,6 +15,7 @@ from axformer.tasks.classification import Classification, OneOfSeveral
 from axformer.tasks.embedding import SentenceEmbedding
 from axformer.tasks.multi_label import DECISION_LOGIT, MultiLabelClassification
 from axformer.tasks.question_answering import QuestionAnswering
+from axformer.tasks.reranking import Reranking
 from axformer.tasks.token_classification import TokenClassification
 from axformer.wire.report import ClassChange, Comparison
 
@@ -45,6 +46,8 @@ def decisions_of(measured: Measured) -> list[Any] | None:
         return [compared(text) for _, text in task.spans(answers, measured.samples.encoded)]
     if isinstance(task, SentenceEmbedding):
         return [int(nearest) for nearest in measured.table[:, 1]]
+    if isinstance(task, Reranking):
+        return task.tops(answers, measured.samples.encoded)
     if isinstance(task, BinaryClassification):
         return [int(logit > DECISION_LOGIT) for logit in answers]
     return list(answers) if isinstance(task, OneOfSeveral | MultiLabelClassification | TokenClassification) else None

@@ -222,7 +222,7 @@ def choices_of(sheet: AnswerSheet, row: ChangedRow) -> list[str]:
     if isinstance(row.before, str):
         given = {str(model.answers[row.place]) for model in sheet.models if row.place in model.answers}
         return [*sorted({row.before, *given}), NONE_OF_THESE]
-    return list(sheet.classes) or [str(one) for one in row.inputs.get("choices", ())]
+    return list(sheet.classes) or row.choices
 
 
 def label_of(sheet: AnswerSheet, row: ChangedRow, value: Any) -> Answer:
@@ -248,7 +248,7 @@ def label_of(sheet: AnswerSheet, row: ChangedRow, value: Any) -> Answer:
 
 
 def _index_of(sheet: AnswerSheet, row: ChangedRow, value: Any, names: Mapping[str, int]) -> int:
-    count = len(sheet.classes) or len(row.inputs.get("choices", ())) or None
+    count = len(sheet.classes) or len(row.choices) or None
     text = str(value).strip()
     if text in names:
         return names[text]

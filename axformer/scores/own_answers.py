@@ -24,13 +24,14 @@ from axformer.tasks.embedding import SentenceEmbedding
 from axformer.tasks.multi_label import MultiLabelClassification
 from axformer.tasks.question_answering import QuestionAnswering, with_answers
 from axformer.tasks.regression import Regression
+from axformer.tasks.reranking import Reranking
 from axformer.tasks.token_classification import TokenClassification
 
 
 def can_answer(task: Task) -> bool:
     """Whether a model's answers can be labels."""
     kinds = OneOfSeveral | BinaryClassification | MultiLabelClassification | Regression | TokenClassification
-    return isinstance(task, kinds | QuestionAnswering | SentenceEmbedding)
+    return isinstance(task, kinds | QuestionAnswering | Reranking | SentenceEmbedding)
 
 
 def check_can_answer(task: Task) -> None:
@@ -130,10 +131,10 @@ def _with_blank_labels(rows: Rows, like: DataSet | None, checkpoint: Checkpoint,
     data = prepare_inputs(like, rows, checkpoint, config)
     if isinstance(task, QuestionAnswering):
         return data
-    empty: Any = (
-        0 if isinstance(task, OneOfSeveral) else 0.0 if isinstance(task, BinaryClassification) else [0.0] * outputs
-    )
-    return relabelled(data, [empty] * len(rows), checkpoint, config)
+    empty: Any = [0.0] * outputs
+    if isinstance(task, OneOfSeveral | BinaryClassification | Reranking):
+        empty = 0 if isinstance(task, OneOfSeveral) else 0.0
+    return relabelled(data, [empty] * len(data.samples.sample_of_row), checkpoint, config)
 
 
 def _labels(measured: Measured) -> Iterator[Any]:
@@ -148,6 +149,9 @@ def _labels(measured: Measured) -> Iterator[Any]:
     else:
         decisions = decisions_of(measured)
         assert decisions is not None, f"{task.name} has answers that are labels"
+        if isinstance(task, Reranking):
+            yield from task.labels_of(decisions, measured.samples.encoded)
+            return
         number = int if isinstance(task, OneOfSeveral) else float
         for answer in decisions:
             yield [number(one) for one in answer] if isinstance(answer, list) else number(answer)

@@ -13,6 +13,7 @@ from axformer.tasks.embedding import SentenceEmbedding
 from axformer.tasks.multi_label import MultiLabelClassification
 from axformer.tasks.multiple_choice import MultipleChoice
 from axformer.tasks.question_answering import QuestionAnswering
+from axformer.tasks.reranking import Reranking
 from axformer.tasks.token_classification import TokenClassification
 from axformer.wire.metrics import first_metric, in_words
 
@@ -20,7 +21,7 @@ _SHARES_RIGHT = frozenset(
     task.name
     for task in (
         *(BinaryClassification, Classification, MultiLabelClassification, MultipleChoice, QuestionAnswering),
-        SentenceEmbedding,
+        *(Reranking, SentenceEmbedding),
     )
 )
 _ROUNDING = 1e-9

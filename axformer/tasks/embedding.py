@@ -131,8 +131,9 @@ class SentenceEmbedding:
             one for one in (limits.max_length, limits.max_tokens, own) if one is not None and one < VERY_LARGE_INTEGER
         ]
         cut_at = replace(limits, max_length=min(most, default=None))
-        encoding, cut = tokenize(rows, tokenizer, texts, None, cut_at, inputs_a_row=len(columns))
-        return without_labels(dict(encoding), [place // len(columns) for place in range(len(texts))], cut)
+        row_of = [place // len(columns) for place in range(len(texts))]
+        encoding, cut = tokenize(rows, tokenizer, texts, None, cut_at, sample_of_row=row_of)
+        return without_labels(dict(encoding), row_of, cut)
 
     def losses(self, output: Any, batch: Batch) -> Tensor:
         wanted, found = self._scaled(batch.labels), self._scaled(output[VECTOR])

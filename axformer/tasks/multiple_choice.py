@@ -35,7 +35,8 @@ class MultipleChoice(OneOfSeveral):
         texts = [text for text in rows.texts("text") for _ in range(count)]
         begins = [f"{text} " for text in rows.texts("text_pair")] if rows.has("text_pair") else [""] * len(rows)
         endings = [begin + ending for begin, row in zip(begins, choices, strict=True) for ending in row]
-        encoding, cut = tokenize(rows, tokenizer, texts, endings, limits, inputs_a_row=count)
+        row_of = [row for row in range(len(rows)) for _ in range(count)]
+        encoding, cut = tokenize(rows, tokenizer, texts, endings, limits, sample_of_row=row_of)
         return without_labels({name: _nested(values, count) for name, values in encoding.items()}, cut=cut)
 
     def _count(self, choices: list[list[str]], rows: Rows) -> int:

@@ -25,6 +25,7 @@ from axformer.tasks.multiple_choice import MultipleChoice
 from axformer.tasks.one_output import task_of_one_output
 from axformer.tasks.question_answering import QuestionAnswering
 from axformer.tasks.regression import Regression
+from axformer.tasks.reranking import Reranking
 from axformer.tasks.token_classification import TokenClassification
 
 
@@ -32,8 +33,9 @@ def task_of(auto_class: Any, config: Any, rows: Rows | None = None) -> Task:
     """The task of a model.
 
     Args:
-        rows: the deciding rows. They settle what the rest leaves open: whether a single output is a number or yes and no, and
-            whether a question may have no answer. The positions that the head reads do not depend on them.
+        rows: the deciding rows. They settle what the rest leaves open: whether a single output is a number, yes and no, or the
+            score of a passage, and whether a question may have no answer. The positions that the head reads do not depend on
+            them.
 
     Raises:
         CheckpointError: the task is not supported.
@@ -46,6 +48,8 @@ def task_of(auto_class: Any, config: Any, rows: Rows | None = None) -> Task:
 
 
 def _sequence_task(config: Any, rows: Rows | None) -> Task:
+    if rows is not None and rows.are_lists:
+        return Reranking.of(config)
     if config.num_labels == 1:
         return task_of_one_output(config, rows)
     if config.problem_type == "multi_label_classification":

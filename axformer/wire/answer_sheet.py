@@ -14,6 +14,8 @@ SHEET_FORMAT: Literal["axformer-answers/1"] = "axformer-answers/1"
 
 QUESTIONS = "question_answering"
 """The task whose answers are texts."""
+CHOSEN_FROM = ("choices", "passages")
+"""The inputs of a row that are the answers to choose from."""
 ROWS_MOST = 10_000_000
 """More than anyone has."""
 Answer = int | str | list[int]
@@ -39,6 +41,11 @@ class ChangedRow(Schema):
     """The untouched model's answer."""
     label: Answer | None = None
     """The label that came with the data; null if none did."""
+
+    @property
+    def choices(self) -> list[str]:
+        """The row's own answers to choose from; empty where answers are the same for all rows."""
+        return [str(one) for name in CHOSEN_FROM for one in self.inputs.get(name, ())]
 
 
 class PathAnswers(Schema):

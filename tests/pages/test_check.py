@@ -103,6 +103,24 @@ def test_an_embedder_is_known_by_its_files_and_needs_no_label(member, upload, ro
     ]
 
 
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        ({"query": "who", "passages": ["he", "she"]}, "1 rows, columns query, passages."),
+        ({"passages": ["he", "she"]}, "has no column 'query', it has passages"),
+    ],
+)
+def test_passages_for_a_model_with_one_output_need_a_query_and_no_label(member, upload, rows, told):
+    config = {"architectures": ["BertForSequenceClassification"], "model_type": "bert", "num_hidden_layers": 6}
+    files = CHECKPOINT | {"config.json": json.dumps(config | {"id2label": {"0": "LABEL_0"}}).encode()}
+    given = {"checkpoint": upload("ranker.tar.gz", packed(files))}
+    given["unlabelled"] = upload("lists.jsonl", json.dumps(rows).encode())
+    lines, is_bad = check(member, **given, validation="", goal="operations", **{"goal.operations": "2"})
+    assert lines[1].startswith("Unlabelled rows lists.jsonl: ")
+    assert told in lines[1]
+    assert is_bad == ("has no column" in told)
+
+
 def test_rows_that_cannot_certify_the_points_are_told_before_the_job_is_posted(member, upload):
     checkpoint, rows = upload("reviews.tar.gz", packed(CHECKPOINT)), b"text,label\n" + b"fine,positive\n" * 1000
     given = {"checkpoint": checkpoint, "validation": upload("dev.csv", rows), "goal": "within-points"}

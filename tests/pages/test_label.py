@@ -93,6 +93,7 @@ def test_a_skipped_text_comes_last_if_at_all(member, finish, sessions):
     [
         ("pairs", {"label": "0"}, 0, ["<h2>premise</h2>", "a guitar &lt;on&gt; a stage", "<span>contradiction</span>"]),
         ("multiple_choice", {"label": "2"}, 2, ["<p>She put the kettle", "<span>the kettle was red.</span>"]),
+        ("reranking", {"label": "1"}, 1, ["<p>who built the bridge", "<span>Eiffel built it.</span>"]),
         (
             "token_classification",
             {"word.1": "2", "word.3": "3"},

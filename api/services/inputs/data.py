@@ -75,6 +75,8 @@ def _needed(rows: Rows, model: CheckpointModel, task: SeenTask) -> tuple[str, ..
     """The columns that a worker would need of these rows."""
     if task is EMBEDDING and rows.has("question") and rows.has("context"):
         return ()  # which are taken in the place of texts
+    if task is ONE_LABEL and model.has_one_output and rows.are_lists:
+        return ("query", "passages", "label")  # to rank
     has_lists = model.is_multi_label or (model.is_regression and not model.has_one_output)
     if task not in (ONE_LABEL, LABELS) or not has_lists:
         return tuple(column for column in task.columns if column != "text_pair")

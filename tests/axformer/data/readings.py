@@ -21,6 +21,7 @@ from axformer.tasks.multi_label import MultiLabelClassification
 from axformer.tasks.multiple_choice import MultipleChoice
 from axformer.tasks.one_output import GradedClassification
 from axformer.tasks.regression import Regression
+from axformer.tasks.reranking import Reranking
 from axformer.tasks.token_classification import TokenClassification
 from tests.tiny_models import tiny_tokenizer
 
@@ -101,6 +102,16 @@ def tags(form: str, words: str, given: str, expected: Any = None, refused: str =
 def chosen(*labels: Any) -> str:
     """Rows of a text and two choices."""
     return lines(*labels, choices=[["word1", "word2"]] * len(labels))
+
+
+def ranked(*labels: Any) -> str:
+    """Rows of a query and three passages."""
+    return lines_of(*({"query": "word1", "passages": ["word2", "word3", "word4"], "label": label} for label in labels))
+
+
+def lines_of(*rows: dict[str, Any]) -> str:
+    """These rows as JSON Lines."""
+    return "".join(json.dumps(row) + "\n" for row in rows)
 
 
 _ONE_LIST = json.dumps([{"text": "word1", "label": 0}, {"text": "word2", "label": 1}], indent=1)
@@ -196,6 +207,7 @@ LABEL_SETS = (
     many("probabilities", lines([0.2, 0.7, 0.1, 0.9], name="labels"), refused="0.2 is unknown"),
 )
 
+RANKED: dict[str, Any] = {"model": outputs(1), "task": Reranking()}
 OTHERS = (
     Case("tags as names", tagged(["O", "B-PER"]), [[0, 1]], model=TAGS, task=TAGGER),
     Case("tags as indices, -100 for what counts for nothing", tagged([-100, 2]), [[-100, 2]], model=TAGS, task=TAGGER),
@@ -224,6 +236,9 @@ OTHERS = (
         task=MultipleChoice(),
         columns=Columns(choices="ending0+ending1"),
     ),
+    Case("passages, with the index of the right one", ranked(1), [0, 1, 0], **RANKED),
+    Case("passages, with grades", ranked([0, 2, 1]), [0, 1, 0.5], **RANKED),
+    Case("an index beyond the passages", ranked(3), refused="none of its 3 passages, which count from 0", **RANKED),
     Case(
         "endings in columns that were not named",
         lines(1, ending0=["word1"], ending1=["word2"]),

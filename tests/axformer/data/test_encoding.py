@@ -19,6 +19,7 @@ from axformer.tasks.multi_label import MultiLabelClassification
 from axformer.tasks.multiple_choice import MultipleChoice
 from axformer.tasks.question_answering import QuestionAnswering
 from axformer.tasks.registry import task_of
+from axformer.tasks.reranking import Reranking
 from axformer.tasks.spans import SpanScores
 from axformer.tasks.token_classification import TokenClassification
 from tests.axformer.tasks.test_losses import CASES, TAGS, model_of, samples_of, tagged_config
@@ -42,6 +43,7 @@ def answers(text: Any, start: Any) -> Record:
     return question(context="word1 word2 word3", answers={"text": text, "answer_start": start})
 
 
+LIST = {"query": "word1", "passages": ["word2", "word3"], "label": 0}
 CHOICES = {"text": "word1", "choices": ["word2", "word3"], "label": 0}
 
 
@@ -81,6 +83,30 @@ CHOICES = {"text": "word1", "choices": ["word2", "word3"], "label": 0}
             r"row 1: label 2 is unknown to rows of 2 choices; it knows 0 \(A\), 1 \(B\)",
         ),
         (MultipleChoice(), {**CHOICES, "label": "c"}, "row 1: label 'c' is unknown to rows of 2 choices"),
+        (
+            Reranking(),
+            {**LIST, "passages": ["word1"]},
+            "row 1: it has one passage, which leaves nothing to rank; give at",
+        ),
+        (Reranking(), {**LIST, "passages": []}, "row 1: it has no passage, which leaves nothing to rank"),
+        (Reranking(), {**LIST, "passages": "word1"}, "row 1: column 'passages' holds 'word1', not a list of texts"),
+        (
+            Reranking(),
+            {**LIST, "label": 2},
+            "row 1: label 2 is none of its 2 passages, which count from 0; give the index",
+        ),
+        (Reranking(), {**LIST, "label": 0.5}, "row 1: label 0.5 is none of its 2 passages"),
+        (Reranking(), {**LIST, "label": [0, 1, 0]}, "row 1: it has 2 passages and 3 grades; give one for each"),
+        (
+            Reranking(),
+            {**LIST, "label": [1, -1]},
+            "row 1: grade -1 is below 0; give 0 to a passage that is not relevant",
+        ),
+        (Reranking(), {**LIST, "label": [1, "good"]}, "row 1: label 'good' is not a number"),
+        (Reranking(), {**LIST, "label": [0, 0]}, "no passage has a grade above 0; grades rise with relevance"),
+        (Reranking(), {**LIST, "query": " "}, "row 1: column 'query' is empty"),
+        (Reranking(), {"passages": ["word1", "word2"], "label": 0}, "has no column 'query', it has label, passages"),
+        (Reranking(), {"query": "word1", "passages": ["word1", "word2"]}, "has no column 'label'"),
         (MultiLabelClassification(), {"text": "a", "label": 0}, "has no column 'labels'"),
         (
             MultiLabelClassification(),
