@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from axformer.scores.labelling import needed
-from store.repositories.labels import labels_of
+from store.repositories.keys import create_key
+from store.repositories.labels import labels_of, put_labels
 from store.session import Sessions, session_scope
 from store.settings import Settings
 from store.storage.storage import LocalStorage
@@ -84,6 +85,34 @@ def test_keys_label_skip_and_undo_without_a_page_load(
     assert shown(page) == second
     assert given(sessions, job_id) == {first: old_answers[first]}
     assert page.evaluate("window.untouched")
+
+
+def test_a_key_is_for_the_text_that_is_read_even_if_somebody_else_labels_it_meanwhile(
+    open_tab: Open, stage: Stage, team: Team, sessions: Sessions
+) -> None:
+    job_id = finished(stage, sheet_of_path())
+    page = opened(open_tab, team, job_id).page
+    with session_scope(sessions) as session:
+        colleague = create_key(session, team.id, "colleague").row.id
+
+    first, read = shown(page), []
+
+    def overtaken(route: Any) -> None:
+        read.append(shown(page))
+        with session_scope(sessions) as session:
+            put_labels(session, job_id, colleague, {read[0]: 0})
+        route.continue_()
+
+    page.route("**/label", overtaken, times=1)
+    page.keyboard.press("1")
+    page.get_by_text("At most 14 more labels decide").wait_for()
+    assert shown(page) == read[0], "it needs no label any more, and stays"
+    page.keyboard.press("2")
+    page.get_by_text("At most 15 more labels decide").wait_for()  # they disagree
+    with session_scope(sessions) as session:
+        found = [(one.row_id, one.label) for one in labels_of(session, job_id) if one.label]
+    assert found == [(read[0], 1)]
+    assert first != read[0]
 
 
 def test_every_text_can_be_labelled_to_the_end(open_tab: Open, stage: Stage, team: Team, sessions: Sessions) -> None:

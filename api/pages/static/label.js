@@ -28,11 +28,13 @@ function show(form) {
   }
 }
 
-/** Take over what the service asks for now; a text that somebody is reading stays while it counts. */
+/** Take over what the service asks for now. A text that somebody is reading stays while anything is asked for, also where it counts
+ * no more: what is pressed next is meant for it, and would else be stored as the label of another. */
 function follow({ progress: html, rows, cards: more }) {
   progress.innerHTML = html;
   const held = present();
-  for (const form of asked()) if (!rows.includes(form.dataset.row) && !("kept" in form.dataset)) form.remove();
+  const stays = (form) => rows.includes(form.dataset.row) || "kept" in form.dataset || (form === held && rows.length);
+  for (const form of asked()) if (!stays(form)) form.remove();
   const made = document.createElement("template");
   made.innerHTML = more;
   const known = new Set(asked().map((form) => form.dataset.row));
