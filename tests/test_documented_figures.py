@@ -63,6 +63,14 @@ def test_what_dropped_layers_cost_in_readme_is_what_was_measured() -> None:
     assert sentence in flat(README), f"docs/compared.md says: {sentence}"
 
 
+def test_what_compression_does_to_a_larger_model_in_readme_is_what_was_measured() -> None:
+    (row,) = (row for row in rows_of("docs/papers.md", "## Large and small") if row[0] == "sst2")
+    (before, slow), (after, fast) = (re.findall(r"[\d.]+", one) for one in row[2:])
+    assert before == after, "the sentence says so"
+    sentence = f"half of the operations answered {after} % of SST-2 right, as before, [in {fast} ms and not {slow}]"
+    assert sentence in flat(README), f"docs/papers.md says: {sentence}"
+
+
 def test_what_compression_costs_in_readme_is_what_was_measured() -> None:
     (half,) = (row for row in rows_of("docs/compared.md", "## Compression") if row[0] == "0.5")
     sets, mean, worst = int(half[1]), float(half[2]), float(half[3])
