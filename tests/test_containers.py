@@ -109,8 +109,8 @@ def test_pins_with_hashes_are_those_that_are_tested_and_all_that_they_need(image
                 assert canonicalize_name(need.name) in pinned, f"{name} needs it; make pins"
 
 
-def test_the_api_image_gets_no_model_library():
-    assert pins_of(ROOT / "api/requirements.txt").keys().isdisjoint({"torch", "transformers", "safetensors"})
+def test_the_api_image_gets_neither_a_model_library_nor_a_parser_of_untrusted_tables():
+    assert pins_of(ROOT / "api/requirements.txt").keys().isdisjoint({"torch", "transformers", "safetensors", "pyarrow"})
 
 
 def test_a_list_of_parts_names_every_pin_with_its_hashes(tmp_path):

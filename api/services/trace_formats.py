@@ -10,10 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from api.errors import NoValidKeyError
+from api.services.parquet import Column, Kind, parquet_file
 from axformer.plan.trial import Trial
 from store.repositories.keys import Caller, is_still_valid
 from store.repositories.trials import trials_after
@@ -28,26 +26,21 @@ PARQUET = "application/vnd.apache.parquet"
 _FIELDS = tuple(Trial.model_fields)
 _ROW_GROUP = 1000  # trials held at a time while Parquet is written; more compresses no better
 _NESTED = ("plan", "milliseconds", "levels", "figures")
-_ARROW_SCHEMA = pa.schema(
-    [
-        pa.field("seq", pa.int64(), nullable=False),
-        pa.field("phase", pa.string(), nullable=False),
-        pa.field("element", pa.string()),
-        pa.field("loss", pa.float64(), nullable=False),
-        pa.field("loss_is_bound", pa.bool_(), nullable=False),
-        pa.field("helped", pa.int64()),
-        pa.field("samples", pa.int64(), nullable=False),
-        pa.field("total", pa.int64(), nullable=False),
-        pa.field("min_loss", pa.float64(), nullable=False),
-        pa.field("verdict", pa.string(), nullable=False),
-        pa.field("precision", pa.string(), nullable=False),
-        pa.field("parameters", pa.int64(), nullable=False),
-        pa.field("seconds", pa.float64(), nullable=False),
-        pa.field("plan", pa.string()),
-        pa.field("milliseconds", pa.string()),
-        pa.field("levels", pa.string()),
-        pa.field("figures", pa.string()),
-    ]
+_COLUMNS = (
+    Column("seq", Kind.INTEGER),
+    Column("phase", Kind.TEXT),
+    Column("element", Kind.TEXT, may_be_none=True),
+    Column("loss", Kind.NUMBER),
+    Column("loss_is_bound", Kind.BOOLEAN),
+    Column("helped", Kind.INTEGER, may_be_none=True),
+    Column("samples", Kind.INTEGER),
+    Column("total", Kind.INTEGER),
+    Column("min_loss", Kind.NUMBER),
+    Column("verdict", Kind.TEXT),
+    Column("precision", Kind.TEXT),
+    Column("parameters", Kind.INTEGER),
+    Column("seconds", Kind.NUMBER),
+    *(Column(name, Kind.TEXT, may_be_none=True) for name in _NESTED),
 )
 
 
@@ -70,13 +63,8 @@ def comma_separated(trials: Iterable[Trial]) -> Iterator[bytes]:
 
 def parquet(trials: Iterable[Trial]) -> Iterator[bytes]:
     """One Parquet file, sent as its row groups are completed."""
-    sink = _Drain()
-    with pq.ParquetWriter(pa.PythonFile(sink, mode="w"), _ARROW_SCHEMA) as writer:
-        remaining = iter(trials)
-        while rows := [_flat(trial) for trial in islice(remaining, _ROW_GROUP)]:
-            writer.write_table(pa.Table.from_pylist(rows, schema=_ARROW_SCHEMA))
-            yield sink.taken()
-    yield sink.taken()
+    remaining = map(_flat, trials)
+    return parquet_file(_COLUMNS, iter(lambda: list(islice(remaining, _ROW_GROUP)), []))
 
 
 WRITERS: dict[str, Callable[[Iterable[Trial]], Iterator[bytes]]] = {
@@ -89,31 +77,6 @@ WRITERS: dict[str, Callable[[Iterable[Trial]], Iterator[bytes]]] = {
 
 SUFFIXES = {NDJSON: "jsonl", JSON_LINES: "jsonl", CSV: "csv", PARQUET: "parquet"}
 """The file suffix of each format."""
-
-
-class _Drain(io.RawIOBase):
-    """A write-only buffer that is drained from the front."""
-
-    def __init__(self) -> None:
-        self._pieces: list[bytes] = []
-        self._position = 0
-
-    def writable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._position
-
-    def write(self, data: "bytes | memoryview") -> int:  # type: ignore[override]
-        piece = bytes(data)
-        self._pieces.append(piece)
-        self._position += len(piece)
-        return len(piece)
-
-    def taken(self) -> bytes:
-        """What was written since the last time."""
-        pieces, self._pieces = self._pieces, []
-        return b"".join(pieces)
 
 
 def _flat(trial: Trial) -> dict[str, Any]:

@@ -11,8 +11,9 @@ python=$(realpath -s "${1:-.venv/bin/python}")
 made=$PWD/var/containers
 mkdir -p "$made"
 
-debian() { # RELEASE PACKAGES: the file system of a Debian release
-    [ -f "$made/$1.tar" ] || { mmdebstrap --quiet --variant=minbase --include="ca-certificates,$2" "$1" "$made/$1.part.tar" \
+debian() { # RELEASE PACKAGES: the file system of a Debian release, without documents and translations as in the slim images
+    [ -f "$made/$1.tar" ] || { mmdebstrap --quiet --variant=minbase --include="ca-certificates,$2" \
+        --dpkgopt='path-exclude=/usr/share/'{doc,info,locale,man}'/*' "$1" "$made/$1.part.tar" \
         && mv "$made/$1.part.tar" "$made/$1.tar"; }
 }
 

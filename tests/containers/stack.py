@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx2
+import pytest
 
 from store.system.processes import free_port
 
@@ -24,6 +25,14 @@ BUILD_SECONDS, START_SECONDS, SECONDS = 3600, 600, 180
 PLUGIN = ROOT / "var/containers/docker-compose"
 IMAGES = {"axformer-api": ("Dockerfile.api", ()), "axformer-worker:cpu": ("Dockerfile.worker", ("DEVICE=cpu",))}
 HEALTH_EVERY = 2.0
+END = 1200.0
+"""Seconds within which a job ends."""
+MARKS = [
+    pytest.mark.slow,
+    pytest.mark.timeout(BUILD_SECONDS + 3600),
+    pytest.mark.skipif("AXFORMER_TEST_CONTAINERS" not in os.environ, reason="make compose-test runs it"),
+]
+"""Of every test of containers."""
 
 
 @dataclass
@@ -84,6 +93,11 @@ class Stack:
     def exec(self, service: str, *command: str, stdin: bytes | None = None) -> str:
         """Run a command in a service's container."""
         return self.compose("exec", "-T", service, *command, stdin=stdin)
+
+    def in_postgres(self, program: str, stdin: bytes | None = None) -> str:
+        """Run a client of PostgreSQL in the database's container."""
+        command = f'PGPASSWORD="$POSTGRES_PASSWORD" {program} --username axformer --host 127.0.0.1 axformer'
+        return self.exec("postgres", "sh", "-c", command, stdin=stdin)
 
     def start(self, *options: str) -> None:
         """Start what does not run, and wait until all is healthy."""

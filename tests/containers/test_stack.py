@@ -12,24 +12,11 @@ from typing import Any
 import pytest
 
 from axformer.client import Client
-from tests.containers.stack import BUILD_SECONDS, ROOT, SECONDS, Stack, run, running
+from tests.containers.stack import END, MARKS, ROOT, SECONDS, Stack, run, running
 from tests.faults.undisturbed import KNOBS, PRESET
-from tests.tiny_models import save_tiny_checkpoint, tiny_rows, write_rows
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.timeout(BUILD_SECONDS + 3600),
-    pytest.mark.skipif("AXFORMER_TEST_CONTAINERS" not in os.environ, reason="make compose-test runs it"),
-]
-END = 1200.0
-"""Seconds within which a job ends."""
+pytestmark = MARKS
 POOR = {"accept_poor_model": True}
-
-
-@pytest.fixture(scope="module")
-def stack() -> Iterator[Stack]:
-    with running() as stack:
-        yield stack
 
 
 @pytest.fixture(scope="module")
@@ -42,13 +29,6 @@ def client_of(stack: Stack) -> Client:
     """A client of a new team."""
     (key,) = re.findall("axk_[0-9a-f_]+", stack.exec("api", "python", "-m", "api.admin", "team", "create", "nlp"))
     return Client(stack.url, key)
-
-
-@pytest.fixture(scope="module")
-def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    place = tmp_path_factory.mktemp("inputs")
-    rows = write_rows(place / "rows.jsonl", tiny_rows(400))
-    return {"checkpoint": save_tiny_checkpoint(place / "checkpoint"), "validation": rows}
 
 
 def told(job: Any, client: Client) -> list[Any]:
@@ -107,17 +87,12 @@ def test_nothing_is_lost_when_the_whole_stack_ends_and_starts(stack: Stack, clie
     assert "missing: 0" in checked, checked
 
 
-def in_postgres(stack: Stack, program: str, stdin: bytes | None = None) -> str:
-    command = f'PGPASSWORD="$POSTGRES_PASSWORD" {program} --username axformer --host 127.0.0.1 axformer'
-    return stack.exec("postgres", "sh", "-c", command, stdin=stdin)
-
-
 def test_a_dump_brings_back_what_was_lost(stack: Stack, client: Client) -> None:
     before = [job.id for job in client.jobs()]
-    dump = in_postgres(stack, "pg_dump --clean")
+    dump = stack.in_postgres("pg_dump --clean")
     client.delete(before[0])
     assert [job.id for job in client.jobs()] == before[1:]
-    in_postgres(stack, "psql --quiet", dump.encode())
+    stack.in_postgres("psql --quiet", dump.encode())
     assert [job.id for job in client.jobs()] == before
 
 
