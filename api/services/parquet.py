@@ -15,7 +15,7 @@ _PLAIN, _RLE, _GZIP, _UTF8, _DATA_PAGE, _VERSION = 0, 3, 2, 0, 0, 1
 """The format's numbers of encodings, the codec, the type of texts, the kind of page and its own version."""
 
 
-class Kind(IntEnum):
+class ParquetType(IntEnum):
     """What a column holds, as the format numbers it."""
 
     BOOLEAN = 0
@@ -25,15 +25,15 @@ class Kind(IntEnum):
 
 
 @dataclass(frozen=True)
-class Column:
+class ParquetColumn:
     """A column of a table."""
 
     name: str
-    kind: Kind
+    kind: ParquetType
     may_be_none: bool = False
 
 
-def parquet_file(columns: Sequence[Column], groups: Iterable[Sequence[Mapping[str, Any]]]) -> Iterator[bytes]:
+def parquet_file(columns: Sequence[ParquetColumn], groups: Iterable[Sequence[Mapping[str, Any]]]) -> Iterator[bytes]:
     """The pieces of a file: one a row group, and its directory at the end.
 
     Args:
@@ -56,19 +56,19 @@ def parquet_file(columns: Sequence[Column], groups: Iterable[Sequence[Mapping[st
     yield footer + struct.pack("<i", len(footer)) + _MAGIC
 
 
-def _described(column: Column) -> dict[int, Any]:
+def _described(column: ParquetColumn) -> dict[int, Any]:
     """The format's SchemaElement."""
     element = {1: int(column.kind), 3: int(column.may_be_none), 4: column.name}
-    return element | ({6: _UTF8, 10: {1: {}}} if column.kind is Kind.TEXT else {})
+    return element | ({6: _UTF8, 10: {1: {}}} if column.kind is ParquetType.TEXT else {})
 
 
-def _chunk(column: Column, count: int, offset: int, size: int, packed: int) -> dict[int, Any]:
+def _chunk(column: ParquetColumn, count: int, offset: int, size: int, packed: int) -> dict[int, Any]:
     """The format's ColumnChunk: where the one page of a column in a row group is, and how many bytes it has, also packed."""
     about = {1: int(column.kind), 2: [_PLAIN, _RLE], 3: [column.name], 4: _GZIP, 5: _Long(count)}
     return {2: _Long(offset), 3: about | {6: _Long(size), 7: _Long(packed), 9: _Long(offset)}}
 
 
-def _page(column: Column, values: Sequence[Any]) -> tuple[bytes, bytes, int]:
+def _page(column: ParquetColumn, values: Sequence[Any]) -> tuple[bytes, bytes, int]:
     """Header and packed content of a page, and the content's size before."""
     content = _plain(column.kind, [value for value in values if value is not None])
     if column.may_be_none:
@@ -80,13 +80,13 @@ def _page(column: Column, values: Sequence[Any]) -> tuple[bytes, bytes, int]:
     return _thrift({1: _DATA_PAGE, 2: len(content), 3: len(packed), 5: kind})[1], packed, len(content)
 
 
-def _plain(kind: Kind, values: Sequence[Any]) -> bytes:
-    if kind is Kind.BOOLEAN:
+def _plain(kind: ParquetType, values: Sequence[Any]) -> bytes:
+    if kind is ParquetType.BOOLEAN:
         return _bits(values)
-    if kind is Kind.TEXT:
+    if kind is ParquetType.TEXT:
         texts = [value.encode() for value in values]
         return b"".join(struct.pack("<i", len(text)) + text for text in texts)
-    return struct.pack(f"<{len(values)}{'q' if kind is Kind.INTEGER else 'd'}", *values)
+    return struct.pack(f"<{len(values)}{'q' if kind is ParquetType.INTEGER else 'd'}", *values)
 
 
 def _bits(values: Sequence[bool]) -> bytes:

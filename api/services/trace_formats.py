@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 from api.errors import NoValidKeyError
-from api.services.parquet import Column, Kind, parquet_file
+from api.services.parquet import ParquetColumn, ParquetType, parquet_file
 from axformer.plan.trial import Trial
 from store.repositories.keys import Caller, is_still_valid
 from store.repositories.trials import trials_after
@@ -27,20 +27,20 @@ _FIELDS = tuple(Trial.model_fields)
 _ROW_GROUP = 1000  # trials held at a time while Parquet is written; more compresses no better
 _NESTED = ("plan", "milliseconds", "levels", "figures")
 _COLUMNS = (
-    Column("seq", Kind.INTEGER),
-    Column("phase", Kind.TEXT),
-    Column("element", Kind.TEXT, may_be_none=True),
-    Column("loss", Kind.NUMBER),
-    Column("loss_is_bound", Kind.BOOLEAN),
-    Column("helped", Kind.INTEGER, may_be_none=True),
-    Column("samples", Kind.INTEGER),
-    Column("total", Kind.INTEGER),
-    Column("min_loss", Kind.NUMBER),
-    Column("verdict", Kind.TEXT),
-    Column("precision", Kind.TEXT),
-    Column("parameters", Kind.INTEGER),
-    Column("seconds", Kind.NUMBER),
-    *(Column(name, Kind.TEXT, may_be_none=True) for name in _NESTED),
+    ParquetColumn("seq", ParquetType.INTEGER),
+    ParquetColumn("phase", ParquetType.TEXT),
+    ParquetColumn("element", ParquetType.TEXT, may_be_none=True),
+    ParquetColumn("loss", ParquetType.NUMBER),
+    ParquetColumn("loss_is_bound", ParquetType.BOOLEAN),
+    ParquetColumn("helped", ParquetType.INTEGER, may_be_none=True),
+    ParquetColumn("samples", ParquetType.INTEGER),
+    ParquetColumn("total", ParquetType.INTEGER),
+    ParquetColumn("min_loss", ParquetType.NUMBER),
+    ParquetColumn("verdict", ParquetType.TEXT),
+    ParquetColumn("precision", ParquetType.TEXT),
+    ParquetColumn("parameters", ParquetType.INTEGER),
+    ParquetColumn("seconds", ParquetType.NUMBER),
+    *(ParquetColumn(name, ParquetType.TEXT, may_be_none=True) for name in _NESTED),
 )
 
 

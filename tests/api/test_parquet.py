@@ -7,23 +7,28 @@ import pyarrow.parquet as pq
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.services.parquet import Column, Kind, parquet_file
+from api.services.parquet import ParquetColumn, ParquetType, parquet_file
 
 COLUMNS = (
-    Column("right", Kind.BOOLEAN),
-    Column("right or none", Kind.BOOLEAN, may_be_none=True),
-    Column("count", Kind.INTEGER),
-    Column("share or none", Kind.NUMBER, may_be_none=True),
-    Column("größe", Kind.TEXT),
-    Column("text or none", Kind.TEXT, may_be_none=True),
+    ParquetColumn("right", ParquetType.BOOLEAN),
+    ParquetColumn("right or none", ParquetType.BOOLEAN, may_be_none=True),
+    ParquetColumn("count", ParquetType.INTEGER),
+    ParquetColumn("share or none", ParquetType.NUMBER, may_be_none=True),
+    ParquetColumn("größe", ParquetType.TEXT),
+    ParquetColumn("text or none", ParquetType.TEXT, may_be_none=True),
 )
-TYPES = {Kind.BOOLEAN: pa.bool_(), Kind.INTEGER: pa.int64(), Kind.NUMBER: pa.float64(), Kind.TEXT: pa.string()}
+TYPES = {
+    ParquetType.BOOLEAN: pa.bool_(),
+    ParquetType.INTEGER: pa.int64(),
+    ParquetType.NUMBER: pa.float64(),
+    ParquetType.TEXT: pa.string(),
+}
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
 VALUES = {
-    Kind.BOOLEAN: st.booleans(),
-    Kind.INTEGER: st.integers(-(2**63), 2**63 - 1),
-    Kind.NUMBER: st.floats(allow_nan=False),
-    Kind.TEXT: TEXTS,
+    ParquetType.BOOLEAN: st.booleans(),
+    ParquetType.INTEGER: st.integers(-(2**63), 2**63 - 1),
+    ParquetType.NUMBER: st.floats(allow_nan=False),
+    ParquetType.TEXT: TEXTS,
 }
 ROWS = st.fixed_dictionaries(
     {one.name: VALUES[one.kind] | st.none() if one.may_be_none else VALUES[one.kind] for one in COLUMNS}
@@ -42,7 +47,7 @@ def test_a_file_gives_back_rows_and_types(groups):
 
 
 def test_a_file_of_many_columns_has_them_all():
-    columns = [Column(f"column {number}", Kind.INTEGER) for number in range(200)]
+    columns = [ParquetColumn(f"column {number}", ParquetType.INTEGER) for number in range(200)]
     row = {column.name: place for place, column in enumerate(columns)}
     content = b"".join(parquet_file(columns, [[row]]))
     assert pq.read_table(io.BytesIO(content)).to_pylist() == [row]
