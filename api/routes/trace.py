@@ -12,7 +12,7 @@ from api.http.paging import MOST_NUMBER, LimitDep
 from api.openapi import answers
 from api.resources import Resources
 from api.services import jobs, trace_formats
-from api.services.trace_formats import CSV, JSON, NDJSON, PARQUET, SUFFIXES, WRITERS
+from api.services.trace_formats import CSV, JSON, NDJSON, SUFFIXES, WRITERS
 from api.views.rows import trials_page
 from axformer.plan.trial import Trial
 from axformer.wire.base import PageRead
@@ -27,7 +27,6 @@ _ANSWERS = answers(200, "The trials, in order.", "trace", 401, 404, 406, 422)
 _ANSWERS[200]["content"] |= {
     NDJSON: {"example": '{"seq":0,"phase":"base",…}\n'},
     CSV: {"example": "seq,phase,element,loss,…\n"},
-    PARQUET: {"schema": {"type": "string", "format": "binary"}},
 }
 
 
@@ -43,7 +42,7 @@ def get_trace(
     ] = BEFORE_FIRST,
     accept: Annotated[str | None, Header(include_in_schema=False)] = None,
 ) -> Response:
-    """Read the trace: a page of JSON, or everything after `after` as NDJSON, CSV or Parquet, by the `Accept` header.
+    """Read the trace: a page of JSON, or everything after `after` as NDJSON or CSV, by the `Accept` header.
 
     NDJSON is, line for line, the artifact's `trace.jsonl`.
     """

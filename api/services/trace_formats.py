@@ -1,4 +1,4 @@
-"""The trace in the formats that programs read: NDJSON, CSV and Parquet, each made piece by piece from the same trials.
+"""The trace in the formats that programs read: NDJSON and CSV, each made piece by piece from the same trials.
 
 A line of NDJSON is, byte for byte, the line of the artifact's ``trace.jsonl``.
 """
@@ -7,11 +7,9 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
 from typing import Any
 
 from api.errors import NoValidKeyError
-from api.services.parquet import ParquetColumn, ParquetType, parquet_file
 from axformer.plan.trial import Trial
 from store.repositories.keys import Caller, is_still_valid
 from store.repositories.trials import trials_after
@@ -21,27 +19,9 @@ JSON = "application/json"
 NDJSON = "application/x-ndjson"
 JSON_LINES = "application/jsonl"
 CSV = "text/csv"
-PARQUET = "application/vnd.apache.parquet"
 
 _FIELDS = tuple(Trial.model_fields)
-_ROW_GROUP = 1000  # trials held at a time while Parquet is written; more compresses no better
 _NESTED = ("plan", "milliseconds", "levels", "figures")
-_COLUMNS = (
-    ParquetColumn("seq", ParquetType.INTEGER),
-    ParquetColumn("phase", ParquetType.TEXT),
-    ParquetColumn("element", ParquetType.TEXT, may_be_none=True),
-    ParquetColumn("loss", ParquetType.NUMBER),
-    ParquetColumn("loss_is_bound", ParquetType.BOOLEAN),
-    ParquetColumn("helped", ParquetType.INTEGER, may_be_none=True),
-    ParquetColumn("samples", ParquetType.INTEGER),
-    ParquetColumn("total", ParquetType.INTEGER),
-    ParquetColumn("min_loss", ParquetType.NUMBER),
-    ParquetColumn("verdict", ParquetType.TEXT),
-    ParquetColumn("precision", ParquetType.TEXT),
-    ParquetColumn("parameters", ParquetType.INTEGER),
-    ParquetColumn("seconds", ParquetType.NUMBER),
-    *(ParquetColumn(name, ParquetType.TEXT, may_be_none=True) for name in _NESTED),
-)
 
 
 def ndjson(trials: Iterable[Trial]) -> Iterator[bytes]:
@@ -61,21 +41,14 @@ def comma_separated(trials: Iterable[Trial]) -> Iterator[bytes]:
         yield _taken(line)
 
 
-def parquet(trials: Iterable[Trial]) -> Iterator[bytes]:
-    """One Parquet file, sent as its row groups are completed."""
-    remaining = map(_flat, trials)
-    return parquet_file(_COLUMNS, iter(lambda: list(islice(remaining, _ROW_GROUP)), []))
-
-
 WRITERS: dict[str, Callable[[Iterable[Trial]], Iterator[bytes]]] = {
     NDJSON: ndjson,
     JSON_LINES: ndjson,
     CSV: comma_separated,
-    PARQUET: parquet,
 }
 """The writer of each format other than JSON pages."""
 
-SUFFIXES = {NDJSON: "jsonl", JSON_LINES: "jsonl", CSV: "csv", PARQUET: "parquet"}
+SUFFIXES = {NDJSON: "jsonl", JSON_LINES: "jsonl", CSV: "csv"}
 """The file suffix of each format."""
 
 

@@ -10,13 +10,11 @@ from typing import Annotated, Literal
 import typer
 
 from axformer.cli.display import count
-from axformer.cli.failing import failing
 from axformer.cli.remote import JobArgument, JsonOption, bar, notes, output, service_for
 from axformer.cli.words import failure
 from axformer.client import Artifact, Client
 from axformer.client.downloads import choose
 from axformer.client.errors import ServiceError
-from axformer.errors import InputError
 
 
 class NoFilesError(ServiceError):
@@ -62,17 +60,12 @@ def _files(client: Client, job_id: str) -> list[Artifact]:
 
 def trace(
     job: JobArgument,
-    form: Annotated[
-        Literal["jsonl", "csv", "parquet"], typer.Option("--format", help="The format to write.")
-    ] = "jsonl",
+    form: Annotated[Literal["jsonl", "csv"], typer.Option("--format", help="The format to write.")] = "jsonl",
     to: Annotated[Path | None, typer.Option("--output", help="File to write; by default standard output.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format jsonl: one object per line.")] = False,
 ) -> None:
     """Print or write the trials of a job so far."""
     form = "jsonl" if as_json else form
-    with failing():
-        if form == "parquet" and to is None and sys.stdout.isatty():
-            raise InputError("Parquet is not for terminals; give --output FILE, or pipe it on")
     with service_for(job) as (client, job):
         if to is not None:
             client.save_trace(job, to, form)

@@ -126,7 +126,7 @@ class Client(Calls):
         return traces.trials(self._connection, _path(job_id), after)
 
     def save_trace(self, job_id: str, path: str | Path, form: str = "jsonl") -> Path:
-        """Write the trials of a job so far as ``csv``, ``jsonl`` or ``parquet``; the file appears once it is complete."""
+        """Write the trials of a job so far as ``csv`` or ``jsonl``; the file appears once it is complete."""
         return traces.save(self._connection, _path(job_id), Path(path), form)
 
     def stream(self, job_id: str, after: int = 0, *, with_progress: bool = False) -> Iterator[Event]:

@@ -12,7 +12,7 @@ from axformer.errors import InputError
 from axformer.plan.trial import Trial
 from axformer.wire.base import read_answer
 
-FORMATS = {"jsonl": "application/x-ndjson", "csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
+FORMATS = {"jsonl": "application/x-ndjson", "csv": "text/csv"}
 """File suffixes and their media types."""
 _CHUNK = 1 << 18
 """Bytes written at a time."""

@@ -4,7 +4,6 @@ import csv
 import io
 import json
 
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as law
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 
 from api.errors import NoValidKeyError
 from api.services import access, trace_formats
-from api.services.trace_formats import WRITERS, comma_separated, ndjson, parquet
+from api.services.trace_formats import WRITERS, comma_separated, ndjson
 from axformer.plan.trial import Phase, Trial, Verdict
 from store.repositories.keys import revoke_key
 from store.session import session_scope
@@ -44,21 +43,10 @@ def from_csv(text: str) -> list[Trial]:
     return [Trial.model_validate({key: value or None for key, value in row.items()}) for row in rows]
 
 
-def from_parquet(content: bytes) -> list[Trial]:
-    return [Trial.model_validate(row) for row in pq.read_table(io.BytesIO(content)).to_pylist()]
-
-
 @given(trials=TRIALS)
 def test_every_format_gives_back_the_same_trials(trials):
     assert [Trial.model_validate_json(line) for line in ndjson(trials)] == trials
     assert from_csv(b"".join(comma_separated(trials)).decode()) == trials
-    assert from_parquet(b"".join(parquet(trials))) == trials
-
-
-def test_parquet_comes_in_pieces(make_trial):
-    pieces = list(parquet(make_trial(seq) for seq in range(2500)))
-    assert sum(len(piece) > 100 for piece in pieces) == 4  # three row groups and the footer
-    assert pq.read_metadata(io.BytesIO(b"".join(pieces))).num_row_groups == 3
 
 
 @pytest.fixture
@@ -91,7 +79,6 @@ def test_formats_equal_each_other_and_the_pages(api, traced):
     table = read(api, job_id, "text/csv")
     assert from_csv(table.text) == trials
     assert table.headers["Content-Disposition"].startswith(f'attachment; filename="{job_id}-trace.csv"')
-    assert from_parquet(read(api, job_id, "application/vnd.apache.parquet").content) == trials
 
 
 @law(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -113,8 +100,6 @@ def test_any_part_is_a_slice(api, traced, after, limit, accept):
             found = [Trial.model_validate(item) for item in page["data"]]
         case "text/csv":
             found = from_csv(answer.text)
-        case "application/vnd.apache.parquet":
-            found = from_parquet(answer.content)
         case _:
             found = [Trial.model_validate_json(line) for line in answer.text.splitlines()]
     assert found == expected

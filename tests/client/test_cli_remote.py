@@ -415,9 +415,8 @@ def test_a_trace_goes_to_a_file_or_on_to_other_programs(stage: Stage) -> None:
     job_id = stage.running([trial(seq) for seq in range(5)])
     assert [json.loads(line)["seq"] for line in ran("trace", job_id, "--json").splitlines()] == list(range(5))
     assert len(ran("trace", job_id, "--format", "csv").splitlines()) == 6
-    assert ran("trace", job_id, "--format", "parquet", "--output", "trace.parquet") == ""
-    assert Path("trace.parquet").read_bytes()[:4] == b"PAR1"
-    assert run("trace", job_id, "--format", "parquet").stdout_bytes[:4] == b"PAR1"
+    assert ran("trace", job_id, "--format", "csv", "--output", "trace.csv") == ""
+    assert len(Path("trace.csv").read_text().splitlines()) == 6
 
 
 @logged_in

@@ -13,13 +13,13 @@ from api.pages.deps import PagesDep, VisitorDep
 from api.pages.job_parts import job_values
 from api.routes.trace import whole_trace
 from api.services import jobs
-from api.services.trace_formats import CSV, NDJSON, PARQUET, SUFFIXES
+from api.services.trace_formats import CSV, NDJSON, SUFFIXES
 from axformer.plan.trial import Phase, Verdict
 from store.repositories.trace_views import SORTABLE, WantedTrials, trial_table
 
 router = APIRouter(prefix="/jobs/{job_id}/trace")
 
-FILES = {SUFFIXES[media_type]: media_type for media_type in (CSV, NDJSON, PARQUET)}
+FILES = {SUFFIXES[media_type]: media_type for media_type in (CSV, NDJSON)}
 """Formats for downloading a whole trace."""
 ROWS = 100
 """Trials on a page: a few screens, rendered in some ten milliseconds."""
