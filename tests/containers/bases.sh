@@ -22,7 +22,7 @@ image() { # NAME DIRECTORY: build an image from the Containerfile on the standar
 }
 
 for program in podman mmdebstrap; do
-    command -v "$program" >/dev/null || { echo "bases.sh needs $program: apt-get install podman runc mmdebstrap" >&2; exit 2; }
+    command -v "$program" >/dev/null || { echo "bases.sh needs $program: apt-get install podman runc catatonit netavark aardvark-dns mmdebstrap" >&2; exit 2; }
 done
 debian bookworm zlib1g,libbz2-1.0,libffi8,liblzma5,libsqlite3-0,libssl3,libuuid1,libreadline8,libncursesw6
 debian trixie valkey-tools

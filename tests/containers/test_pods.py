@@ -5,6 +5,7 @@ program, network policies, and what a Deployment does with several pods.
 """
 
 import base64
+import json
 import re
 import sys
 import time
@@ -17,6 +18,7 @@ import pytest
 import yaml
 
 from axformer.client import Client
+from store.system.processes import free_port
 from tests.containers.stack import END, MARKS, ROOT, SECONDS, Stack, run
 from tests.object_store import KEY, KEY_ID
 
@@ -51,7 +53,7 @@ class Pods:
     """Pods beside a stack, in its networks."""
 
     def __init__(self, stack: Stack, place: Path) -> None:
-        self._stack, self._place = stack, place
+        self._stack, self._place, self.port = stack, place, free_port()
         self._settings = manifest("ConfigMap", "axformer")
         self._settings["data"]["AXFORMER_STORAGE_ENDPOINT"] = "http://bucket:9000"
 
@@ -70,8 +72,7 @@ class Pods:
             "AWS_SECRET_ACCESS_KEY": KEY,
         }
         data = {name: base64.b64encode(value.encode()).decode() for name, value in secrets.items()}
-        secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "axformer"}, "data": data}
-        self.podman("secret", "create", "axformer", self._written("secret", secret))
+        self.podman("secret", "create", "axformer", self._written("secret", json.dumps(data)))
         rclone = Path(sys.executable).with_name("rclone").resolve()
         serve = f"mkdir -p /tmp/store/models && exec /rclone serve s3 --addr :9000 --auth-key {KEY_ID},{KEY} /tmp/store"
         volume = f"--volume={rclone}:/rclone:ro"
@@ -81,8 +82,11 @@ class Pods:
     def play(self, kind: str, name: str) -> None:
         """Start the pod of a manifest."""
         networks = [f"--network={self._stack.project}_{network}" for network in ("data", "outside")]
-        settings = self._written("settings", self._settings)
-        self.podman("play", "kube", *networks, f"--configmap={settings}", self._written(name, pod_of(kind, name)))
+        pod = pod_of(kind, name)
+        for port in pod["spec"]["containers"][0].get("ports", ()):
+            port.update(hostPort=self.port, hostIP="127.0.0.1")  # podman would take the machine's 8000
+        settings = self._written("settings", yaml.safe_dump(self._settings))
+        self.podman("play", "kube", *networks, f"--configmap={settings}", self._written(name, yaml.safe_dump(pod)))
 
     def until(self, happens: Callable[[], bool], pod: str) -> None:
         """Wait.
@@ -101,9 +105,9 @@ class Pods:
         self.podman("rm", "--force", "--ignore", "bucket")
         run(["podman", "secret", "rm", "axformer"], self._stack.environment, timeout=SECONDS)
 
-    def _written(self, name: str, document: dict[str, Any]) -> str:
+    def _written(self, name: str, content: str) -> str:
         path = self._place / f"{name}.yaml"
-        path.write_text(yaml.safe_dump(document))
+        path.write_text(content)
         return str(path)
 
 
@@ -124,9 +128,7 @@ def test_a_job_runs_in_the_pods_of_the_manifests(pods: Pods, inputs: dict[str, P
     pods.until(lambda: pods.podman("inspect", "--format={{.State.Status}}", "migrate-migrate") == "exited\n", "migrate")
     assert pods.podman("inspect", "--format={{.State.ExitCode}}", "migrate-migrate") == "0\n"
     pods.play("Deployment", "api")
-    networks = "{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}"
-    infra = pods.podman("pod", "inspect", "--format={{.InfraContainerID}}", "api").strip()
-    url = f"http://{pods.podman('inspect', f'--format={networks}', infra).split()[0]}:8000"
+    url = f"http://127.0.0.1:{pods.port}"
     pods.until(lambda: _is_ready(url), "api")
     pods.play("Deployment", "worker-cpu")
     created = pods.podman("exec", "api-api", "python", "-m", "api.admin", "team", "create", "nlp")
