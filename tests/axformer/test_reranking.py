@@ -9,6 +9,7 @@ import pytest
 import torch
 from transformers import AutoModelForSequenceClassification
 
+import axformer
 from axformer.config import make_config
 from axformer.data.columns import OWN_ANSWERS
 from axformer.data.encoding import Encoded
@@ -93,9 +94,9 @@ def test_a_run_without_labels_resumes_and_its_forms_rank_alike(tmp_path: Path) -
     forms = {form["name"]: form for form in report["forms"]}
     assert forms[ONNX]["test"] == pytest.approx(forms[COMPACT]["test"], abs=1e-5)
 
-    again = load_checkpoint(tmp_path / "result" / "model").for_rows(rows_of(ROWS))
-    data = prepare(rows_of(ROWS), again, CONFIG)
-    answers = [measure(model, again.task, data.samples).answers for model in (run.model(), again.model)]
+    whole = load_checkpoint(asked["checkpoint"]).for_rows(rows_of(ROWS))
+    data, loaded = prepare(rows_of(ROWS), whole, CONFIG), axformer.load(tmp_path / "result" / "model")
+    answers = [measure(model, whole.task, data.samples).answers for model in (run.model(), loaded)]
     np.testing.assert_allclose(*answers, rtol=1e-4, atol=1e-5)
     other = PruningRun.open(read_run(asked))
     resumed = list(other.trials(trials[: len(trials) // 2]))
