@@ -109,9 +109,13 @@ def certify_sheet(sheet: AnswerSheet, form: str, labels: Labels) -> Certificate:
 
 
 def certificate_of(sheet: AnswerSheet, standing: PathStanding, labels: Labels) -> Certificate:
-    """The certificate of a standing; the arguments are as for :func:`certify_sheet`."""
+    """The certificate of a standing; the arguments are as for :func:`certify_sheet`.
+
+    Labels of answers that models of this form did not change are none of its labels: what other forms answer changes nothing.
+    """
     kept = standing.kept
-    given = sum(row.label is None and row.id in labels for row in sheet.changed)
+    own = {place for model in sheet.models if model.form == standing.form for place in model.answers}
+    given = sum(row.label is None and row.id in labels and row.place in own for row in sheet.changed)
     certificate = Certificate(
         points=sheet.points,
         level=CONFIDENCE,

@@ -120,6 +120,21 @@ def test_asking_as_told_ends_where_all_labels_end_with_no_label_too_many(
     assert certificate.unlabelled == sheet.rows - len(known)
 
 
+FORM_PATHS = st.lists(st.lists(st.integers(0, 2), min_size=30, max_size=30), min_size=1, max_size=3)
+
+
+@given(FORM_PATHS, FORM_PATHS, st.lists(st.integers(0, 2), min_size=30, max_size=30), st.sets(st.integers(0, 29)))
+def test_what_another_form_answers_changes_no_certificate(
+    models: list[list[int]], others: list[list[int]], before: list[int], labelled: set[int]
+) -> None:
+    alone, other = sheet_of(300, before, models, 3.0), sheet_of(300, before, others, 3.0, "onnx_int8")
+    changed = sheet_of(300, before, [*models, *others], 3.0).changed
+    both = alone.model_copy(update={"changed": changed, "models": [*alone.models, *other.models]})
+    labels = {f"row{place}": 2 for place in labelled}
+    assert certify_sheet(both, "compact", labels) == certify_sheet(alone, "compact", labels)
+    assert certify_sheet(both, "onnx_int8", labels) == certify_sheet(other, "onnx_int8", labels)
+
+
 @given(
     st.integers(1, 5000),
     st.integers(0, 30),
