@@ -19,6 +19,7 @@ from axformer.scores.path_costs import PathModel, told_beyond
 from axformer.wire.labelling import FormStandingRead, LabellingRead
 from store.repositories.events import events_after
 from store.repositories.keys import Caller
+from store.repositories.labels import labelled_of
 from store.repositories.trace_views import trace_totals
 from store.states import TERMINAL, TRANSITIONS, JobState
 from store.tables.files import Artifact
@@ -77,14 +78,17 @@ def standings_of(read: LabellingRead) -> list[tuple[str, FormStandingRead]]:
 
 
 def _beyond(job: Job) -> tuple[str, PathModel] | None:
-    """What else the job's path offers; None also for a path of an earlier version, which tells less of its models."""
+    """What else the job's path offers; None also for a path of an earlier version, which tells less of its models, and where
+    labels have certified that model, of which more is told."""
     try:
         points = points_of(job)
     except ValidationError:
         return None
     certificate = (job.summary or {}).get("certificate")
     allowed = None if certificate is None else certificate["points"]
-    return told_beyond(points, allowed, is_certified=certificate is not None)
+    found, known = told_beyond(points, allowed, is_certified=certificate is not None), labelled_of(job)
+    by_labels = {seq for form in known.forms for seq in form.certified} if known else set()
+    return None if found is None or found[1].point.seq in by_labels else found
 
 
 def actions(job: Job) -> list[str]:

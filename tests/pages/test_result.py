@@ -115,6 +115,12 @@ def test_what_else_the_path_offers_stands_below_the_advice(member, finished, ses
     told = re.search(r'id="beyond">The path has more: 1.43 times fewer operations, .*?/path\?within=([\d.]+)', text)
     assert told is not None
     assert "9" in re.findall(r"Trial (\d+)", member.get(f"/jobs/{finished}/path?within={told[1]}").text)
+    form = {"form": "compact", "certificate": {}, "times": 2.0, "certified": [9], "next": "", "best_p_value": None}
+    form |= {"labelled": 0, "left": 0, "further": {}}
+    with sessions.begin() as session:
+        job = session.get_one(Job, finished)
+        job.summary = {**job.summary, "labelled": {"labels": 1, "disagreed": 0, "forms": [form]}}
+    assert 'id="beyond"' not in member.get(f"/jobs/{finished}").text, "labels have certified it"
 
 
 def test_files_are_in_groups_of_forms(member, finished):
