@@ -20,6 +20,7 @@ def split(
     ] = 0.15,
     seed: Annotated[int, typer.Option(min=0, help="Of the draw.")] = 0,
     columns: ColumnsOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the files and their rows as JSON.")] = False,
 ) -> None:
     """Cut rows into some to train on and some to validate with, the same share of every class."""
     with failing():
@@ -37,4 +38,7 @@ def split(
             lines = (json.dumps(record, ensure_ascii=False, default=str) + "\n" for record in records)
             file.write_text("".join(lines), encoding="utf-8")
     train, validation = map(len, parts)
+    if as_json:
+        typer.echo(json.dumps({str(file): len(rows) for file, rows in zip(files, parts, strict=True)}))
+        return
     Terminal().print(f"{train:,} rows to train on and {validation:,} to validate with in {output}")

@@ -72,3 +72,5 @@ def test_the_command_writes_two_files_and_no_file_twice(tmp_path: Path) -> None:
     assert len((output / "train.jsonl").read_text().splitlines()) == 30
     again = CliRunner().invoke(app, command)
     assert (again.exit_code, "exists" in again.output) == (2, True)
+    counts = CliRunner().invoke(app, ["split", str(file), "--output", str(tmp_path / "more"), *command[4:], "--json"])
+    assert list(json.loads(counts.stdout).values()) == [30, 10]
