@@ -1,6 +1,7 @@
 """A forward pass of the model that starts at a given block with the block's input.
 
 The model's own ``forward`` runs; only its layers are replaced. So embeddings and heads of any kind need no special treatment.
+Where a walk starts above the first layer, the embeddings are not computed, since nothing there reads what they give.
 """
 
 import inspect
@@ -93,13 +94,18 @@ class Walk:
     def on(self, model: Any) -> Iterator[None]:
         """Inside the ``with`` block, the model runs its layers in this way."""
         layers = self.architecture.layers(model)
+        is_above = self.entry is not None and Block.at(self.start).layer > 0
+        embeddings = getattr(model.base_model, "embeddings", None) if is_above else None
         try:
             for index, layer in enumerate(layers):
                 layer.forward = partial(self._layer, index, _arguments(type(layer).forward))
+            if embeddings is not None:
+                embeddings.forward = partial(_blank, model.get_input_embeddings().weight)
             yield
         finally:
-            for layer in layers:
-                layer.__dict__.pop("forward", None)
+            for replaced in (*layers, embeddings):
+                if replaced is not None:
+                    replaced.__dict__.pop("forward", None)
 
     def _layer(self, index: int, names: Sequence[str], hidden: Tensor, *args: Any, **kwargs: Any) -> Any:
         """Replace the ``forward`` of layer number ``index``, whose parameters have these ``names``."""
@@ -141,6 +147,11 @@ class Walk:
     def _widen(self, hidden: Tensor) -> Tensor:
         is_narrow = self.tail is not None and self.tail < len(self.layers)
         return self.position.widen(hidden, self.tokens) if is_narrow and self.position is not None else hidden
+
+
+def _blank(weight: Tensor, input_ids: Tensor, *_: Any, **__: Any) -> Tensor:
+    """Zeros of the shape of the embeddings' output, which take no memory."""
+    return weight.new_zeros(1).expand(*input_ids.shape, weight.shape[1])
 
 
 @cache

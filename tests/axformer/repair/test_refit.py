@@ -5,8 +5,9 @@ from copy import deepcopy
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from axformer.architectures.registry import ARCHITECTURES
 from axformer.data.batches import Samples
 from axformer.evaluation.multiply import multiply_fast
 from axformer.intake.dataset import prepare
@@ -118,8 +119,9 @@ def test_shared_weights_are_not_fitted() -> None:
     assert can_refit(bert.model, bert.architecture)
 
 
-def test_a_block_that_is_run_alone_is_the_block_of_the_whole_model() -> None:
-    case = Case("bert", "classification")
+@pytest.mark.parametrize("family", ARCHITECTURES)
+def test_a_block_that_is_run_alone_is_the_block_of_the_whole_model(family: str) -> None:
+    case = Case(family, "classification")
     checkpoint, samples = checkpoint_of(case), data_of(case).samples
     full = Plan.full(checkpoint.dimensions)
     model = deepcopy(checkpoint.model)
@@ -127,8 +129,13 @@ def test_a_block_that_is_run_alone_is_the_block_of_the_whole_model() -> None:
     for layer, plan in zip(layers, full.layers, strict=True):
         multiply_fast(layer, plan, architecture=checkpoint.architecture)
     blockwise = Blockwise(checkpoint.model, checkpoint.architecture, samples, full)
+    embedded: list[nn.Module] = []
+    checkpoint.model.get_input_embeddings().register_forward_hook(lambda module, *_: embedded.append(module))
     for block in all_blocks(len(layers)):
+        embedded.clear()
         alone = [x for _, x in blockwise.look()]
+        if block.layer > 0 and hasattr(checkpoint.model.base_model, "embeddings"):
+            assert not embedded, "embeddings are computed for the first layer alone"
         seen: list[Tensor] = []
 
         def see(x: Tensor, seen: list[Tensor] = seen) -> Tensor:
@@ -140,6 +147,8 @@ def test_a_block_that_is_run_alone_is_the_block_of_the_whole_model() -> None:
             for batch in samples.batches:
                 model(**batch.inputs)
         end()
+        if checkpoint.architecture.token_axis == 0:
+            seen = [x.transpose(0, 1) for x in seen]
         assert all(torch.equal(one, other) for one, other in zip(alone, seen, strict=True))
         blockwise.advance()
 
