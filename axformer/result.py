@@ -1,6 +1,7 @@
 """The result of pruning a model in memory: what was decided, what it is worth, and where it can be written."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -8,14 +9,17 @@ from typing import Any
 
 from markupsafe import escape
 
-from axformer.errors import ConfigError
+from axformer.errors import ConfigError, DataError
 from axformer.forms.kinds import KINDS
+from axformer.labels import LABELS, given_labels, read_sheet, records_of, write_labels
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial
 from axformer.reporting.deploy_table import deployables
 from axformer.reporting.deployable import Deployables
 from axformer.run import PruningRun
+from axformer.scores.labelling import needed
 from axformer.surroundings import Surroundings
+from axformer.wire.answer_sheet import SHEET
 
 
 @dataclass(repr=False)
@@ -71,6 +75,38 @@ class Result:
         self._directory = Path(directory)
         return self.advice or ""
 
+    def certify(
+        self,
+        labels: str | Path | Sequence[Mapping[str, Any]],
+        directory: str | Path,
+        forms: Sequence[str] | None = None,
+    ) -> "Result":
+        """Make the smallest model that labels of changed answers certify, without another search, and write it.
+
+        Args:
+            labels: a file or a list with the ``id`` of rows, as ``needed.jsonl`` of the saved result has them, and ``label``.
+            directory: of the new result; it must not exist.
+            forms: names of forms; None for those of the run.
+
+        Raises:
+            DataError: this result was not saved, or has no unlabelled rows, or the labels are not of its changed answers.
+            InputError: the directory exists, or cannot be written.
+        """
+        if self._run is None or self._directory is None:
+            raise DataError("labels are of the changed answers of a saved result; call save(directory) first")
+        sheet, is_file = read_sheet(self._directory), isinstance(labels, str | Path)
+        records = records_of(Path(labels)) if is_file else [dict(one) for one in labels]
+        run = copy(self._run)
+        run.labels = given_labels(sheet, records, str(labels) if is_file else "labels").labels
+        run.points = sheet.points
+        for _ in run.trials(self.trace, self._surroundings):
+            pass
+        run.repair(self._surroundings)
+        better = Result(run.plan, run.trace, run.model(), None, run, self._surroundings, self._forms)
+        better.save(directory, forms)
+        write_labels(Path(directory, LABELS), records)
+        return better
+
     def push_to_hub(self, repo_id: str, *, private: bool = True, token: str | None = None) -> str:
         """Put it into a repository of the model hub in one commit; it is measured first if it was not saved yet.
 
@@ -100,7 +136,7 @@ class Result:
     def __repr__(self) -> str:
         kept = len([trial for trial in self.trace if trial.verdict == "accept"])
         told = f"{len(self.trace)} trials, {kept} accepted"
-        return f"Result({told}; {self.advice or 'call save(directory) to measure and write it'})"
+        return f"Result({told}; {self.advice or 'call save(directory) to measure and write it'}{self._labelling()})"
 
     def _repr_html_(self) -> str:
         """The table of forms, as notebooks show it."""
@@ -111,6 +147,13 @@ class Result:
         head = "".join(f"<th>{escape(cell)}</th>" for cell in text.head)
         rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>" for cells in text.rows)
         return f"<p><strong>{escape(found.sentence)}</strong></p><table><tr>{head}</tr>{rows}</table>"
+
+    def _labelling(self) -> str:
+        """What people could do for a better certificate; empty if there is nothing."""
+        if self._directory is None or not (self._directory / SHEET).exists():
+            return ""
+        count = len(needed(read_sheet(self._directory), {}))
+        return f" Labels of {count:,} changed answers may certify more: axformer label {self._directory}" * (count > 0)
 
     def _deployables(self) -> Deployables | None:
         return None if self.report is None else deployables(self.report)

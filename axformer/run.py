@@ -222,7 +222,7 @@ class PruningRun:
         """
         if upto is not None and not self.labels:
             self._targets = replace(self._targets, is_chosen=True)
-        self.decisions = self._no_decisions()
+        self.decisions, self._repaired = self._no_decisions(), None
         later = (
             self._repair,
             self._ground.recovery,

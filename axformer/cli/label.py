@@ -268,9 +268,13 @@ def _made_again(console: Console, result: Path, labels: Labels, points: float, o
     from axformer.plan.trial import Trial
     from axformer.publishing import RUN
     from axformer.run import PruningRun
-    from axformer.wire.run import Run
+    from axformer.wire.run import IN_MEMORY, Run
 
     asked = Run.model_validate_json((result / RUN).read_bytes())
+    if asked.checkpoint.uri == IN_MEMORY:
+        call = f"result.certify('{result / LABELS}', DIRECTORY)"
+        console.print(f"The model was given in memory: in Python, {call} makes the certified one.", soft_wrap=True)
+        return
     trace = [Trial.model_validate_json(line) for line in (result / "trace.jsonl").read_text("utf-8").splitlines()]
     with showing(console, "Making the model that is certified", state_of(output)) as around:
         run = PruningRun.open(asked, device=ready(device, output), surroundings=around)

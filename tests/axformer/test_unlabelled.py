@@ -17,10 +17,10 @@ from axformer.config import make_config
 from axformer.data.columns import OWN_ANSWERS
 from axformer.data.reading import rows_of
 from axformer.data.written import compared
-from axformer.errors import ConfigError, InputError
+from axformer.errors import ConfigError, DataError, InputError
 from axformer.intake.checkpoint import from_memory
 from axformer.intake.dataset import prepare
-from axformer.labels import given_labels, read_sheet
+from axformer.labels import given_labels, read_sheet, write_labels
 from axformer.plan.trial import Trial
 from axformer.run import PruningRun
 from axformer.scores.answer_sheets import AnsweringModel, ConfirmingRows, sheet_of
@@ -379,6 +379,37 @@ def test_goals_work_without_any_label(goal: str) -> None:
     found = axformer.prune(tiny_model(), tiny_tokenizer(), unlabelled=free, goal=goal)
     same = np.mean([trial.figures.metrics["accuracy"] for trial in found.trace if trial.figures is not None][:1])
     assert same == 1.0, "the untouched model answers as itself"
+
+
+@pytest.mark.slow
+def test_labels_certify_a_smaller_model_in_python_too(tmp_path: Path) -> None:
+    free = without_answers(tiny_rows(500))
+    found = axformer.prune(
+        *(tiny_model(), tiny_tokenizer(), None, {"budgets": [0.9, 0.8, 0.6]}),
+        **{"unlabelled": free, "goal": "within-points=5"},
+    )
+    with pytest.raises(DataError, match="call save"):
+        found.certify([], tmp_path / "none")
+    found.save(tmp_path / "small", ["compact"])
+    sheet = read_sheet(tmp_path / "small")
+    assert f"{len(needed(sheet, {})):,} changed answers" in repr(found)
+    favoured = {row.id: _first_other(sheet, row.place) for row in sheet.changed}
+    labels = [{"id": id, "label": f"LABEL_{label}"} for id, label in favoured.items()]
+    write_labels(tmp_path / "answered.jsonl", labels)
+    told = axformer_of("certify", tmp_path / "small", "--labels", tmp_path / "answered.jsonl")
+    assert told.exit_code == 0, told.output
+    assert "given in memory" in told.output
+    assert {one.name for one in tmp_path.iterdir()} == {"small", "answered.jsonl"}
+    better = found.certify(tmp_path / "answered.jsonl", tmp_path / "better", ["compact"])
+    kept = standing_of(sheet, "compact", favoured).kept
+    assert kept is not None
+    assert better.report is not None
+    assert found.report is not None
+    assert better.report["certificate"]["kept"] == kept.seq > found.report["certificate"]["kept"]
+    assert better.report["path"][1:] != found.report["path"][1:], "another point is kept"
+    assert (tmp_path / "better/labels.jsonl").read_bytes() == (tmp_path / "answered.jsonl").read_bytes()
+    again = axformer.load(tmp_path / "better")
+    assert sum(one.numel() for one in again.parameters()) == better.report["pruned"]["parameters"]
 
 
 def test_a_task_whose_answers_are_no_labels_needs_data() -> None:
