@@ -24,7 +24,7 @@ ROOT = Path(__file__).parent.parent.parent
 BUILD_SECONDS, START_SECONDS, SECONDS = 3600, 600, 180
 PLUGIN = ROOT / "var/containers/docker-compose"
 IMAGES = {"axformer-api": ("Dockerfile.api", ()), "axformer-worker:cpu": ("Dockerfile.worker", ("DEVICE=cpu",))}
-HEALTH_EVERY = 2.0
+HEALTH_EVERY = 10.0
 END = 1200.0
 """Seconds within which a job ends."""
 MARKS = [
