@@ -188,12 +188,13 @@ def _podman(undo: ExitStack) -> Stack:
 
 @contextmanager
 def _checking_health(environment: Mapping[str, str]) -> Iterator[None]:
-    """Run the containers' health checks, which podman leaves to timers of systemd."""
+    """Run the health checks of compose's containers, which podman leaves to timers of systemd; a pod's probes would end it."""
     ended = threading.Event()
 
     def check() -> None:
         while not ended.wait(HEALTH_EVERY):
-            listed = run(["podman", "ps", "--format", "{{.Names}}"], environment, timeout=SECONDS)
+            of_compose = ["--filter", "label=com.docker.compose.project", "--format", "{{.Names}}"]
+            listed = run(["podman", "ps", *of_compose], environment, timeout=SECONDS)
             for name in listed.split():
                 subprocess.run(
                     ["podman", "healthcheck", "run", name], env=environment, capture_output=True, check=False

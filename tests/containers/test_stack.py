@@ -75,7 +75,7 @@ def test_a_second_worker_shares_the_queue(stack: Stack, client: Client, inputs: 
     jobs = [client.submit(f"shared {number}", **inputs, preset=PRESET, config=KNOBS) for number in range(2)]
     assert all(client.wait(job.id, END).has_succeeded for job in jobs)
     listed = stack.exec("api", "python", "-m", "api.admin", "worker", "list")
-    assert len([line for line in listed.splitlines() if " cpu: seen" in line]) == 2, listed
+    assert len([line for line in listed.splitlines() if " cpu with " in line and ": seen" in line]) == 2, listed
 
 
 def test_nothing_is_lost_when_the_whole_stack_ends_and_starts(stack: Stack, client: Client) -> None:
