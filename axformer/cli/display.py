@@ -1,5 +1,6 @@
 """Display of a pass: live on a terminal, one line per trial if the output is piped."""
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -61,21 +62,26 @@ def display_for(console: Console, measure: Measure) -> Iterator["_Lines | _Scree
         yield _Screen(live, measure)
 
 
+QUIET_SECONDS = 60.0
+"""Longest time without a plain line, so that a log shows that a long step goes on."""
+
+
 class _Lines:
-    """One plain line per trial, step between trials, and epoch of a training."""
+    """One plain line per trial, step between trials, and epoch of a training; of long steps one now and then."""
 
     def __init__(self, console: Console, measure: Measure) -> None:
         self._console = console
         self._measure = measure
         self._trials: list[Trial] = []
         self._told: tuple[str, str | None] | None = None
+        self._told_at = 0.0
 
     def tell(self, step: Step) -> None:
         """Show what is done until the next trial comes."""
-        part = step.name, step.detail if step.name == StepName.TRAINING else None
-        if part != self._told:
-            self._told = part
-            self._console.print(step.sentence, soft_wrap=True)
+        part, now = (step.name, step.detail if step.name == StepName.TRAINING else None), time.monotonic()
+        if part != self._told or now - self._told_at > QUIET_SECONDS:
+            self._told, self._told_at = part, now
+            self._console.print(_status_of(step), soft_wrap=True)
 
     def show(self, trial: Trial) -> None:
         """Show one more trial."""

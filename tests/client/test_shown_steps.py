@@ -3,6 +3,7 @@
 import io
 from typing import Any
 
+import pytest
 from rich.console import Console
 
 from api.openapi import EXAMPLES
@@ -31,4 +32,10 @@ def shown() -> str:
 
 def test_a_step_is_one_line_in_a_pipe_however_often_it_is_told() -> None:
     told = [line for line in shown().splitlines() if "measuring" in line]
-    assert told == ["measuring what each size of each block costs (block 1): 1 of 3"]
+    assert told == ["measuring what each size of each block costs (block 1): 1 of 3, about 2 s left"]
+
+
+def test_a_long_step_is_told_now_and_then_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("axformer.cli.display.QUIET_SECONDS", -1.0)
+    told = [line for line in shown().splitlines() if "measuring" in line]
+    assert [line.partition(": ")[2] for line in told] == [f"{done} of 3, about 2 s left" for done in (1, 2, 2, 3)]
