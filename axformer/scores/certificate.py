@@ -12,7 +12,7 @@ import numpy as np
 
 from axformer.scores.confidence import CONFIDENCE
 from axformer.scores.labelling import Labels, PathStanding, standing_of
-from axformer.scores.paired_tests import ALPHA, PairedTest
+from axformer.scores.paired_tests import ALPHA, ASYMPTOTIC, PairedTest
 from axformer.wire.answer_sheet import AnswerSheet
 from axformer.wire.metrics import EMBEDDING
 from axformer.wire.verdicts import Certificate
@@ -86,7 +86,7 @@ def certify(
         rows=len(confirming[0]),
         metric=test.metric,
         test=test.name,
-        asymptotic=test.name == "bca_bootstrap",
+        asymptotic=test.name in ASYMPTOTIC,
         order="path",
         tested=len(tested.indices),
         passed=tested.passed,

@@ -31,6 +31,8 @@ _BLOCKS = 200
 FEWEST_ROWS = 30
 """Fewest rows that the bootstrap certifies: its errors are 13 % on ten rows, 8 % on twenty and 6 % on thirty
 (``docs/statistics.md``)."""
+ASYMPTOTIC = ("delta_method", "bca_bootstrap")
+"""Tests whose level holds on many rows only."""
 _NORMAL = NormalDist()
 
 
@@ -38,7 +40,7 @@ _NORMAL = NormalDist()
 class PairedTest:
     """The test of a task's models against the untouched model, on some rows."""
 
-    name: Literal["exact", "betting", "bca_bootstrap"]
+    name: Literal["exact", "betting", "delta_method", "bca_bootstrap"]
     metric: str
     """The tested metric in words."""
     p_value: Callable[[np.ndarray], float]
@@ -191,6 +193,59 @@ def worst_case_p_value(falls: np.ndarray, spreads: np.ndarray, margin: float) ->
     deviation = math.sqrt(float((spreads**2).sum()))
     by_normal = 1.0 if deviation == 0 else _NORMAL.cdf(float(falls.sum()) / deviation)
     return max(by_normal, (1 - min(margin, 1.0)) ** rows)
+
+
+def spearman_p_value(expected: np.ndarray, before: np.ndarray, after: np.ndarray, margin: float) -> float:
+    """P-value of the fall of Spearman's correlation with numbers that people gave.
+
+    It is *asymptotic*: a z-test by the delta method. The standard deviation is that of the rows' influences on the fall
+    (the influence function of Croux and Dehon, 2010, with middle ranks). As in :func:`worst_case_p_value` no fewer rows pass
+    than the exact test takes where no answer changes: so many does a model with the same ranks need.
+
+    Args:
+        expected: the numbers, shape (rows,).
+        before: those of the untouched model, such as similarities, shape (rows,).
+        after: those of the other model, shape (rows,).
+        margin: between 0 and 1.
+    """
+    rows = len(expected)
+    if rows < FEWEST_ROWS or not np.isfinite(after).all():  # as of a model whose training diverged
+        return 1.0
+    (old, old_influence), (new, new_influence) = (_spearman(expected, found) for found in (before, after))
+    deviation = math.sqrt(float(((old_influence - new_influence) ** 2).sum())) / rows
+    excess = old - new - margin
+    by_normal = _NORMAL.cdf(excess / deviation) if deviation > 0 else float(excess >= 0)
+    return max(by_normal, (1 - min(margin, 1.0)) ** rows)
+
+
+def _spearman(first: np.ndarray, second: np.ndarray) -> tuple[float, np.ndarray]:
+    """Spearman's correlation, ties at their middle ranks, and the influence of each row on it; 0 for a constant."""
+    (both, of_both), (one, of_one), (other, of_other) = (
+        _covariance_of_ranks(*pair) for pair in ((first, second), (first, first), (second, second))
+    )
+    spread = math.sqrt(max(one * other, 0.0))
+    if spread < _TIES:
+        return 0.0, np.zeros(len(first))
+    correlation = both / spread
+    return correlation, of_both / spread - correlation / 2 * (of_one / one + of_other / other)
+
+
+def _covariance_of_ranks(first: np.ndarray, second: np.ndarray) -> tuple[float, np.ndarray]:
+    """The covariance of ranks between 0 and 1, and the influence of each row on it, whose mean is 0. A row counts by its own
+    ranks, and by the ranks of those above it, each of which it raises."""
+    whole = np.ones(len(first))
+    left, right = (1 - _mean_above(values, whole) for values in (first, second))
+    product = float((left * right).mean())
+    influence = left * right + _mean_above(first, right) + _mean_above(second, left) - 3 * product
+    return product - 0.25, influence
+
+
+def _mean_above(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """For each row the sum of the weights of rows with larger values, and half of those with equal ones, divided by the number
+    of rows."""
+    place = np.unique(values, return_inverse=True)[1]
+    sums = np.bincount(place, weights=weights)
+    return np.asarray((sums[::-1].cumsum()[::-1] - sums / 2)[place] / len(values))
 
 
 def bootstrap_test(

@@ -4,7 +4,14 @@ of that metric, and whether there are enough rows to certify it."""
 import numpy as np
 
 from axformer.scores.measured import figures_of
-from axformer.scores.paired_tests import FEWEST_ROWS, PairedTest, betting_p_value, bootstrap_test, exact_p_value
+from axformer.scores.paired_tests import (
+    FEWEST_ROWS,
+    PairedTest,
+    betting_p_value,
+    bootstrap_test,
+    exact_p_value,
+    spearman_p_value,
+)
 from axformer.scores.planning import POINT, few_rows_told
 from axformer.tasks.base import Task
 from axformer.tasks.binary import BinaryClassification
@@ -30,7 +37,8 @@ _ROUNDING = 1e-9
 
 def paired_test(untouched: np.ndarray, task: Task, points: float) -> PairedTest:
     """The test of a task's first metric; for a tagger whose tags are no chunks, of the accuracy within a sentence, averaged
-    over sentences; for an embedder of pairs, of nDCG@10 where points of it were asked for.
+    over sentences; for an embedder of pairs, where points were asked for, of nDCG@10, or of Spearman's correlation with the
+    numbers beside them.
 
     Args:
         untouched: the table of the untouched model (:attr:`axformer.scores.measured.Measured.table`).
@@ -38,7 +46,8 @@ def paired_test(untouched: np.ndarray, task: Task, points: float) -> PairedTest:
     """
     margin, metric = points * POINT, first_metric(figures_of(untouched, task))
     if isinstance(task, SentenceEmbedding) and task.by_partners:
-        return _test_of_partners(untouched, task, margin)
+        has_scores = "spearman" in figures_of(untouched, task)
+        return (_test_of_scores if has_scores else _test_of_partners)(untouched, task, margin)
     if is_share_right(task.name):
         return _test_of_answers(untouched, task, margin, in_words(metric))
     if task.name == TokenClassification.name and metric == "accuracy":
@@ -88,6 +97,17 @@ def _test_of_partners(untouched: np.ndarray, task: SentenceEmbedding, margin: fl
         lambda table: betting_p_value(lost(table), margin),
         lambda table: float(lost(table).mean()),
     )
+
+
+def _test_of_scores(untouched: np.ndarray, task: SentenceEmbedding, margin: float) -> PairedTest:
+    def spearman(table: np.ndarray) -> float:
+        return figures_of(table, task)["spearman"]
+
+    def p_value(table: np.ndarray) -> float:
+        expected, before = task.scored(untouched[:, 1:])
+        return spearman_p_value(expected, before, task.scored(table[:, 1:])[1], margin)
+
+    return PairedTest("delta_method", "spearman", p_value, lambda table: spearman(untouched) - spearman(table))
 
 
 def takes_unlabelled(task: Task) -> bool:

@@ -97,8 +97,8 @@ class SentenceEmbedding:
         """
         Args:
             config: the model's.
-            by_partners: whether a certificate is about how well first texts find their partners, and not about whether the
-                nearest text stays.
+            by_partners: whether a certificate is about how well first texts find their partners, or how well numbers beside the
+                pairs are met, and not about whether the nearest text stays.
         """
         self.by_partners = by_partners
         spec = spec_of(config)
@@ -189,6 +189,10 @@ class SentenceEmbedding:
     def gained(self, statistics: np.ndarray) -> np.ndarray:
         """The gain of each first text's partner, between 0 and 1; its mean is nDCG@10."""
         return np.asarray(statistics[:, 3])
+
+    def scored(self, statistics: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The number beside each pair, and its cosine."""
+        return np.asarray(statistics[:, 4]), np.asarray(statistics[:, 5])
 
     def correct(self, statistics: np.ndarray) -> np.ndarray:
         """Whether the nearest text is still the same."""

@@ -246,6 +246,7 @@ def test_new_queries_search_an_index_of_old_vectors() -> None:
     ("goal", "texts", "expected"),
     [
         ("within-points=10", "pairs", ("betting", "nDCG@10", 0)),
+        ("within-points=10", "scored", ("delta_method", "spearman", 0)),
         ("same-answers=50", "pairs", ("exact", "same nearest", 60)),
         ("within-points=40", "single", ("exact", "same nearest", 60)),
     ],
@@ -255,7 +256,8 @@ def test_points_of_pairs_are_those_of_finding_the_partner(
 ) -> None:
     words = [row["text"] for row in tiny_rows(120, seed=3)]
     pairs = [{"text": f"word{n % 50} {text}", "text_pair": f"{text} word{n % 50}"} for n, text in enumerate(words)]
-    rows = pairs if texts == "pairs" else [{"text": row["text"]} for row in pairs]
+    scored = [pair | {"label": n % 6} for n, pair in enumerate(pairs)]
+    rows = {"pairs": pairs, "scored": scored, "single": [{"text": row["text"]} for row in pairs]}[texts]
     write_rows(tmp_path / "rows.jsonl", rows)
     asked = {"checkpoint": str(written), "unlabelled": str(tmp_path / "rows.jsonl"), "goal": goal, "forms": ["compact"]}
     run = PruningRun.open(read_run({**asked, "config": {"budgets": [0.95, 0.9]}}))
@@ -266,14 +268,15 @@ def test_points_of_pairs_are_those_of_finding_the_partner(
     certificate = report["certificate"]
     assert (certificate["test"], certificate["metric"], certificate["unlabelled"]) == expected
     assert certificate["rows"] == 60
-    if expected[0] == "betting":
+    if expected[0] != "exact":
         assert report["judged"]["data"] == "confirming"
-        assert all("ndcg_10" in point["confirming"] for point in report["path"])
+        measured = "ndcg_10" if texts == "pairs" else "spearman"
+        assert all(measured in point["confirming"] for point in report["path"])
         tested = next(form for form in report["forms"] if form["name"] == "onnx_int8")
-        assert tested["certificate"]["metric"] == "nDCG@10"
+        assert tested["certificate"]["metric"] == expected[1]
         deployed = deployables(report)
         assert deployed is not None
-        assert deployed.what == "confirming nDCG@10"
+        assert deployed.what == f"confirming {expected[1]}"
 
 
 def test_pairs_with_scores_are_measured_by_spearman() -> None:
