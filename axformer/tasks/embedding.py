@@ -2,7 +2,8 @@
 
 No label is needed. The untouched model's vectors stand in the place of labels, and the answer to a text is the text that lies
 nearest to it: among all others, or, for rows of two texts, among all second texts. Such a row is a query and a passage
-(``question`` and ``context``, with the model's prompts for them), or any pair; a number beside it says how alike they are.
+(``question`` and ``context``, with the model's prompts for them), or any pair; a number beside it says how alike they are. A
+label beside a single text is its class, which a linear probe is to tell by the vector.
 """
 
 from collections.abc import Sequence
@@ -22,6 +23,7 @@ from axformer.data.rows import Rows
 from axformer.errors import DataError
 from axformer.tasks.divergence import OutcomeKind, Predicted, each_row
 from axformer.tasks.guess import Guess
+from axformer.tasks.linear_probe import FOLDS, classes_in, right_by_probe
 from axformer.tasks.numbers import correlations, numbers_in
 from axformer.tasks.standing import LabelAgreement
 from axformer.wire.metrics import EMBEDDING, OLD_INDEX, SAME_NEAREST
@@ -30,10 +32,10 @@ NEAREST = 10
 """Neighbours that are compared, and places of a result list that count."""
 _AT_ONCE = 1024
 """Queries whose similarities are in memory together."""
-_COLUMNS = 8
+_COLUMNS = 9
 """Of the statistics: the nearest text by both models, the share of the ten nearest that stay, the gain of the partner, the
 number beside a pair, its similarity; and, where the new model's queries search the untouched one's vectors, the share and the
-gain again."""
+gain again; whether a linear probe is right."""
 
 
 @dataclass(frozen=True)
@@ -108,14 +110,17 @@ class SentenceEmbedding:
 
     def encode(self, rows: Rows, tokenizer: Any, config: Any, limits: TokenLimits) -> Encoded:
         encoded = self.inputs(rows, tokenizer, config, limits)
-        if not are_pairs(rows) or not rows.has("label"):
+        if not rows.has("label"):
             return encoded
+        read, problem = (
+            (numbers_in, "no numbers that say how alike two texts are")
+            if are_pairs(rows)
+            else (classes_in, f"not two or more classes with {FOLDS} texts or more each")
+        )
         try:
-            return replace(encoded, reading=numbers_in(rows))
+            return replace(encoded, reading=read(rows))
         except DataError:
-            return replace(
-                encoded, notes=("its labels are no numbers that say how alike two texts are, and are not read",)
-            )
+            return replace(encoded, notes=(f"its labels are {problem}, and are not read",))
 
     def inputs(self, rows: Rows, tokenizer: Any, config: Any, limits: TokenLimits) -> Encoded:
         spec, columns = spec_of(config), _columns_of(rows)
@@ -168,6 +173,8 @@ class SentenceEmbedding:
         table[:, 0], table[:, 1], table[:, 2] = found[:, 0], wanted[:, 0], overlap(found, wanted)
         table[:, 6] = overlap(mixed, wanted)
         if search.is_itself:
+            if encoded.reading is not None:
+                table[:, 8] = right_by_probe(self._scaled(after), encoded.reading, search.own)
             return table
         if encoded.reading is None:
             table[:, 3], table[:, 7] = gains(found, search.own), gains(mixed, search.own)
@@ -178,7 +185,9 @@ class SentenceEmbedding:
     def metrics(self, statistics: np.ndarray) -> dict[str, float]:
         found = {SAME_NEAREST: float(self.correct(statistics).mean()), "same_10": float(statistics[:, 2].mean())}
         found["old_index_same_10"] = float(statistics[:, 6].mean())
-        gained, scores = statistics[:, 3], statistics[:, 4:6]
+        gained, scores, probed = statistics[:, 3], statistics[:, 4:6], statistics[:, 8]
+        if not np.isnan(probed).any():
+            found["probe_accuracy"] = float(probed.mean())
         if not np.isnan(gained).any():
             found |= {"ndcg_10": float(gained.mean()), "recall_10": float((gained > 0).mean())}
             found[OLD_INDEX] = float(statistics[:, 7].mean())

@@ -293,6 +293,19 @@ def test_pairs_with_scores_are_measured_by_spearman() -> None:
     assert "not read" in named.samples.encoded.notes[0]
 
 
+def test_texts_with_classes_are_measured_by_a_linear_probe() -> None:
+    checkpoint = checkpoint_of("bert")
+    rows = [{"text": text, "label": ("no", "yes")[place % 2]} for place, text in enumerate(TEXTS[:30])]
+    data = prepare(rows_of(rows), checkpoint, CONFIG)
+    encoded, task = data.samples.encoded, checkpoint.task
+    assert 0.0 <= measure(checkpoint.model, task, data.samples).figures["probe_accuracy"] <= 1.0
+    told = [vector + 100.0 * (place % 2) for place, vector in enumerate(encoded.labels)]
+    assert task.metrics(task.statistics(told, encoded))["probe_accuracy"] == 1.0
+    other = prepare(rows_of([row | {"label": place} for place, row in enumerate(rows)]), checkpoint, CONFIG)
+    assert "not read" in other.samples.encoded.notes[0]
+    assert "probe_accuracy" not in measure(checkpoint.model, task, other.samples).figures
+
+
 def test_neighbours_are_those_of_a_plain_search() -> None:
     generator = torch.Generator().manual_seed(0)
     vectors = torch.randn(40, 5, generator=generator)
