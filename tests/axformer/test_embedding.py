@@ -257,8 +257,9 @@ def test_points_of_pairs_are_those_of_finding_the_partner(
     words = [row["text"] for row in tiny_rows(120, seed=3)]
     pairs = [{"text": f"word{n % 50} {text}", "text_pair": f"{text} word{n % 50}"} for n, text in enumerate(words)]
     scored = [pair | {"label": n % 6} for n, pair in enumerate(pairs)]
-    rows = {"pairs": pairs, "scored": scored, "single": [{"text": row["text"]} for row in pairs]}[texts]
-    write_rows(tmp_path / "rows.jsonl", rows)
+    single = [{"text": row["text"]} for row in pairs]
+    kinds: dict[str, Any] = {"pairs": pairs, "scored": scored, "single": single}
+    write_rows(tmp_path / "rows.jsonl", kinds[texts])
     asked = {"checkpoint": str(written), "unlabelled": str(tmp_path / "rows.jsonl"), "goal": goal, "forms": ["compact"]}
     run = PruningRun.open(read_run({**asked, "config": {"budgets": [0.95, 0.9]}}))
     assert not any("inputs decide" in note for note in run.notes)
