@@ -94,10 +94,13 @@ class Result:
         """
         if self._run is None or self._directory is None:
             raise DataError("labels are of the changed answers of a saved result; call save(directory) first")
-        sheet, is_file = read_sheet(self._directory), isinstance(labels, str | Path)
-        records = records_of(Path(labels)) if is_file else [dict(one) for one in labels]
+        sheet, source = read_sheet(self._directory), "labels"
+        if isinstance(labels, str | Path):
+            records, source = records_of(Path(labels)), str(labels)
+        else:
+            records = [dict(one) for one in labels]
         run = copy(self._run)
-        run.labels = given_labels(sheet, records, str(labels) if is_file else "labels").labels
+        run.labels = given_labels(sheet, records, source).labels
         run.points = sheet.points
         for _ in run.trials(self.trace, self._surroundings):
             pass
