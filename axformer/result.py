@@ -155,7 +155,8 @@ class Result:
         """What people could do for a better certificate; empty if there is nothing."""
         if self._directory is None or not (self._directory / SHEET).exists():
             return ""
-        count = len(needed(read_sheet(self._directory), {}))
+        sheet, known = read_sheet(self._directory), self._directory / LABELS
+        count = len(needed(sheet, given_labels(sheet, records_of(known), str(known)).labels))
         return f" Labels of {count:,} changed answers may certify more: axformer label {self._directory}" * (count > 0)
 
     def _deployables(self) -> Deployables | None:

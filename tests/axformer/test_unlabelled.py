@@ -407,6 +407,7 @@ def test_labels_certify_a_smaller_model_in_python_too(tmp_path: Path) -> None:
     assert found.report is not None
     assert better.report["certificate"]["kept"] == kept.seq > found.report["certificate"]["kept"]
     assert better.report["path"][1:] != found.report["path"][1:], "another point is kept"
+    assert "changed answers" not in repr(better), "all are labelled"
     assert (tmp_path / "better/labels.jsonl").read_bytes() == (tmp_path / "answered.jsonl").read_bytes()
     again = axformer.load(tmp_path / "better")
     assert sum(one.numel() for one in again.parameters()) == better.report["pruned"]["parameters"]
