@@ -17,7 +17,8 @@ from axformer.plan.trial import Trial
 from axformer.reporting.deploy_table import deployables
 from axformer.reporting.deployable import Deployables
 from axformer.run import PruningRun
-from axformer.scores.labelling import needed
+from axformer.scores.certificate import certify_sheet
+from axformer.scores.labelling import forms_of, needed
 from axformer.surroundings import Surroundings
 from axformer.wire.answer_sheet import SHEET
 
@@ -100,9 +101,9 @@ class Result:
         else:
             records = [dict(one) for one in labels]
         run = copy(self._run)
-        run.labels = given_labels(sheet, records, source).labels
-        run.points = sheet.points
-        for _ in run.trials(self.trace, self._surroundings):
+        run.labels, run.points = given_labels(sheet, records, source).labels, sheet.points
+        upto = max(certify_sheet(sheet, form, run.labels).kept for form in forms_of(sheet))
+        for _ in run.trials(self.trace, self._surroundings, upto=upto):
             pass
         run.repair(self._surroundings)
         better = Result(run.plan, run.trace, run.model(), None, run, self._surroundings, self._forms)

@@ -248,7 +248,10 @@ def certified_again(
     console.print(progress(sheet, kept.labels), soft_wrap=True)
     best = list(certificates.values())[-1]
     if any(_is_better(result, certificate) for certificate in certificates.values()):
-        _made_again(console, result, kept.labels, sheet.points, output or beside(str(result), "certified"), device)
+        upto = max(certificate.kept for certificate in certificates.values())
+        _made_again(
+            console, result, kept.labels, sheet.points, upto, output or beside(str(result), "certified"), device
+        )
     return best
 
 
@@ -262,8 +265,10 @@ def _is_better(result: Path, certificate: Certificate) -> bool:
     return times[certificate.kept] > times[now]
 
 
-def _made_again(console: Console, result: Path, labels: Labels, points: float, output: Path, device: str) -> None:
-    """Write the result anew with the model that the labels certify, without another search."""
+def _made_again(
+    console: Console, result: Path, labels: Labels, points: float, upto: int, output: Path, device: str
+) -> None:
+    """Write the model of trial ``upto``, which the labels certify, without another search."""
     from axformer.cli.display import showing
     from axformer.plan.trial import Trial
     from axformer.publishing import RUN
@@ -279,7 +284,7 @@ def _made_again(console: Console, result: Path, labels: Labels, points: float, o
     with showing(console, "Making the model that is certified", state_of(output)) as around:
         run = PruningRun.open(asked, device=ready(device, output), surroundings=around)
         run.labels, run.points = labels, points
-        for _ in run.trials(trace, around):
+        for _ in run.trials(trace, around, upto=upto):
             pass
         run.publish(output, asked.forms, around.on_step)
     write_labels(output / LABELS, records_of(result / LABELS))
