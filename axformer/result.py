@@ -103,7 +103,7 @@ class Result:
         run = copy(self._run)
         run.labels, run.points = given_labels(sheet, records, source).labels, sheet.points
         upto = max(certify_sheet(sheet, form, run.labels).kept for form in forms_of(sheet))
-        for _ in run.trials(self.trace, self._surroundings, upto=upto):
+        for _ in run.trials(self.trace, self._surroundings, upto=upto, chooses=True):
             pass
         run.repair(self._surroundings)
         better = Result(run.plan, run.trace, run.model(), None, run, self._surroundings, self._forms)

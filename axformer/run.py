@@ -202,6 +202,7 @@ class PruningRun:
         surroundings: Surroundings | None = None,
         *,
         upto: int | None = None,
+        chooses: bool = False,
     ) -> Generator[Trial, None, None]:
         """Run the pass.
 
@@ -212,6 +213,7 @@ class PruningRun:
             surroundings: where it happens.
             upto: stop after the trial with this number and keep the plan at that point; ``confirm`` then only measures, and
                 :attr:`labels` certify. None continues to the end.
+            chooses: whether :attr:`labels` choose among the models up to there.
 
         Yields:
             Every trial, the replayed ones first, and of these first the base trial.
@@ -241,7 +243,7 @@ class PruningRun:
                 yield trial
                 if trial.seq == upto:
                     break
-        self._measure_path(self._ground.surroundings.on_step, chooses=upto is None)
+        self._measure_path(self._ground.surroundings.on_step, chooses=chooses or upto is None)
 
     def _is_of_use(self, plan: Plan, measured: Measured) -> bool:
         """Whether the report will not call the model of a plan useless; see :attr:`axformer.methods.base.Ground.is_of_use`."""

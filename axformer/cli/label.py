@@ -268,7 +268,7 @@ def _is_better(result: Path, certificate: Certificate) -> bool:
 def _made_again(
     console: Console, result: Path, labels: Labels, points: float, upto: int, output: Path, device: str
 ) -> None:
-    """Write the model of trial ``upto``, which the labels certify, without another search."""
+    """Write the result anew with the models that the labels certify, none beyond trial ``upto``, without another search."""
     from axformer.cli.display import showing
     from axformer.plan.trial import Trial
     from axformer.publishing import RUN
@@ -284,7 +284,7 @@ def _made_again(
     with showing(console, "Making the model that is certified", state_of(output)) as around:
         run = PruningRun.open(asked, device=ready(device, output), surroundings=around)
         run.labels, run.points = labels, points
-        for _ in run.trials(trace, around, upto=upto):
+        for _ in run.trials(trace, around, upto=upto, chooses=True):
             pass
         run.publish(output, asked.forms, around.on_step)
     write_labels(output / LABELS, records_of(result / LABELS))

@@ -220,6 +220,13 @@ def test_labels_certify_a_model_that_is_handed_out_and_choose_no_other(result: P
         told = run.decisions.certificate
         assert (told is not None) == is_certified
         assert told is None or told.kept == last.seq
+        chosen = PruningRun.open(asked)
+        chosen.labels = labels
+        for _ in chosen.trials(trace, upto=last.seq, chooses=True):
+            pass
+        kept = standing_of(sheet, "compact", labels).kept
+        assert chosen.decisions.measured is not None
+        assert chosen.decisions.measured.point.seq == (0 if kept is None else kept.seq), "only a certified one is made"
 
 
 def _first_other(sheet: AnswerSheet, place: int) -> Any:
