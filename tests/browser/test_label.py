@@ -90,7 +90,8 @@ def test_keys_label_skip_and_undo_without_a_page_load(
 def test_a_key_is_for_the_text_that_is_read_even_if_somebody_else_labels_it_meanwhile(
     open_tab: Open, stage: Stage, team: Team, sessions: Sessions
 ) -> None:
-    job_id = finished(stage, sheet_of_path())
+    sheet = sheet_of_path()
+    job_id, old_answers = finished(stage, sheet), {row.id: int(str(row.before)) for row in sheet.changed}
     page = opened(open_tab, team, job_id).page
     with session_scope(sessions) as session:
         colleague = create_key(session, team.id, "colleague").row.id
@@ -100,18 +101,20 @@ def test_a_key_is_for_the_text_that_is_read_even_if_somebody_else_labels_it_mean
     def overtaken(route: Any) -> None:
         read.append(shown(page))
         with session_scope(sessions) as session:
-            put_labels(session, job_id, colleague, {read[0]: 0})
+            put_labels(session, job_id, colleague, {read[0]: old_answers[read[0]]})
         route.continue_()
 
     page.route("**/label", overtaken, times=1)
-    page.keyboard.press("1")
+    page.keyboard.press(f"{old_answers[first] + 1}")
     page.get_by_text("At most 14 more labels decide").wait_for()
     assert shown(page) == read[0], "it needs no label any more, and stays"
-    page.keyboard.press("2")
+    new_answer = 1 - old_answers[read[0]]
+    page.keyboard.press(f"{new_answer + 1}")
     page.get_by_text("At most 15 more labels decide").wait_for()  # they disagree
     with session_scope(sessions) as session:
-        found = [(one.row_id, one.label) for one in labels_of(session, job_id) if one.label]
-    assert found == [(read[0], 1)]
+        found = {(one.row_id, one.key_id == colleague, one.label) for one in labels_of(session, job_id)}
+    mine, theirs = (read[0], False, new_answer), (read[0], True, old_answers[read[0]])
+    assert found == {(first, False, old_answers[first]), mine, theirs}
     assert first != read[0]
 
 
