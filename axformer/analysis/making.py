@@ -10,8 +10,9 @@ from axformer.analysis.heads import Heads, heads_report, ranked_heads
 from axformer.analysis.inputs import AnalysisInputs
 from axformer.analysis.labels import can_probe
 from axformer.analysis.layers import layers_report
+from axformer.analysis.probing import places_of
 from axformer.analysis.redundancy import cka_report, clusters_report, features_report
-from axformer.analysis.study import ReportBounds, Represented, Study, fitting, guessing_on, metric_of_model, represented
+from axformer.analysis.study import ReportBounds, Study, fitting, guessing_on, metric_of_model, represented
 from axformer.errors import InputError
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.encoder import Encoder
@@ -128,15 +129,11 @@ def bounded(study: Study, inputs: AnalysisInputs, reports: Reports) -> Iterator[
     if inputs.train is not None and study.train is None:
         yield "the training rows are not used: this task has no labels to probe for"
     if study.train is not None:
-        yield from _bounded_probes(study.train, study.bounds)
+        learnt, positions = len(places_of(study.train.states, study.bounds, study.seed)), study.train.states.positions
+        if learnt < positions:
+            yield f"probes: {learnt:,} of {positions:,} training positions, drawn at random"
     clusters = reports.clusters
     if clusters is not None and clusters.clustered < clusters.dimensions:
         yield f"clusters: {clusters.clustered:,} of {clusters.dimensions:,} dimensions, drawn at random"
     if reports.cka is not None and reports.cka.positions < study.data.states.positions:
         yield f"cka: {reports.cka.positions:,} of {study.data.states.positions:,} positions, drawn at random"
-
-
-def _bounded_probes(train: Represented, bounds: ReportBounds) -> Iterator[str]:
-    most = bounds.design_bytes // (4 * train.states.dimensions)
-    if most < train.states.positions:
-        yield f"the probe on all dimensions: {most:,} of {train.states.positions:,} training positions, drawn at random"

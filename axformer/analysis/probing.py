@@ -9,7 +9,7 @@ import numpy as np
 from axformer.analysis.labels import LabelKind, figures_of_scores
 from axformer.analysis.probes import Linear, Probe, fit
 from axformer.analysis.representations import CHUNK, Representations
-from axformer.analysis.study import Represented, Study
+from axformer.analysis.study import ReportBounds, Represented, Study
 
 NEAR = 0.99
 """A probe with this share of the oracle's metric is as good (Dalvi et al., section 6.1)."""
@@ -39,16 +39,16 @@ class Probing:
         assert study.train is not None, "probes learn from training rows"
         self._study = study
         self._train: Represented = study.train
+        assert self._train.labels is not None, "the task has labels to probe for"
+        self._places = places_of(self._train.states, study.bounds, study.seed)
+        self._labels = self._train.labels.at(self._places)
 
     def on(self, dimensions: Sequence[int]) -> MeasuredProbe:
         """Fit and measure a probe on some dimensions."""
-        study, train = self._study, self._train
+        study = self._study
         study.surroundings.check_cancelled()
-        assert train.labels is not None, "the task has labels to probe for"
-        places = self._places(len(dimensions))
         began = time.monotonic()
-        labels = train.labels if len(places) == train.states.positions else train.labels.at(places)
-        probe = fit(train.states.columns(dimensions, places), labels, study.seed)
+        probe = fit(self._train.states.columns(dimensions, self._places), self._labels, study.seed)
         seconds = time.monotonic() - began
         scores = scores_of(probe.linear, study.data.states, dimensions)
         figures = figures_of_scores(
@@ -73,12 +73,14 @@ class Probing:
         right, names = scores.argmax(axis=1) == labels.values, self._study.checkpoint.model.config.id2label
         return {str(names[index]): float(right[labels.values == index].mean()) for index in np.unique(labels.values)}
 
-    def _places(self, dimensions: int) -> np.ndarray:
-        """The training positions whose design matrix is within bounds, drawn at random."""
-        most, count = self._study.bounds.design_bytes // (_BYTES * dimensions), self._train.states.positions
-        if count <= most:
-            return np.arange(count)
-        return np.sort(np.random.default_rng(self._study.seed).permutation(count)[: max(most, 1)])
+
+def places_of(states: Representations, bounds: ReportBounds, seed: int) -> np.ndarray:
+    """The training positions that every probe learns from: all, or, drawn at random, as many as the matrix of all dimensions
+    may have. Probes on fewer dimensions could take more, and would look too good beside it."""
+    most = max(1, bounds.design_bytes // (_BYTES * states.dimensions))
+    if states.positions <= most:
+        return np.arange(states.positions)
+    return np.sort(np.random.default_rng(seed).permutation(states.positions)[:most])
 
 
 def dimensions_of(layers: Sequence[int], hidden: int) -> list[int]:

@@ -33,7 +33,7 @@ class ReportBounds:
     positions: int = 20_000
     """Positions of each data set, in whole rows. On disk, a base-size model's then take 400 MB."""
     design_bytes: int = 256 * 2**20
-    """Bytes of the float32 matrix that a probe is fitted on."""
+    """Bytes of the float32 matrix of all dimensions at the positions that probes are fitted on."""
     dimensions: int = 5000
     """Dimensions clustered together. Their correlations take 200 MB, and SciPy's distances as much again."""
     cka_positions: int = 5000

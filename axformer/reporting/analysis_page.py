@@ -83,7 +83,7 @@ def _sections(analysis: Analysis) -> Iterator[Section]:
 _PICTURES: Mapping[str, Callable[[Any], Any]] = {
     "layers": pictures.pictures_of_layers,
     "heads": pictures.pictures_of_heads,
-    "cka": lambda report: [pictures.picture_of_cka(report)],
+    "cka": pictures.pictures_of_cka,
     "clusters": pictures.pictures_of_clusters,
     "drift": pictures.pictures_of_drift,
     "features": pictures.pictures_of_features,

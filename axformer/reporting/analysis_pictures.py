@@ -61,19 +61,30 @@ def _matrix(name: str, title: str, told: str, values: Sequence[Sequence[float]],
     return heatmap(Heatmap(name, title, [told], list(map(str, layers)), heads, rows, "layer", "head", 0.0, most, form))
 
 
-def picture_of_cka(report: CkaReport) -> str:
-    """The alignment of every pair of states."""
-    states = [str(state) for state in range(len(report.matrix))]
-    least = min(0.5, *(min(row) for row in report.matrix))
-    told = [f"linear CKA of hidden states over {report.positions:,} positions; 1 is the same up to rotation and scale"]
+def pictures_of_cka(report: CkaReport) -> Iterator[str]:
+    """The alignment of every pair of states, but for those that are the same at every position."""
+    states = [state for state in range(len(report.matrix)) if report.matrix[state][state]]
+    told = [
+        f"linear CKA of hidden states over {report.positions:,} positions, debiased; 1 is the same up to rotation and scale"
+    ]
+    if len(states) < len(report.matrix):
+        left_out = [str(state) for state in range(len(report.matrix)) if state not in states]
+        told.append(f"after {', '.join(left_out)} layers the state is the same everywhere, and left out")
     narrow = [layer for layer, share in enumerate(report.leading) if layer and share >= _NARROW]
     if narrow:
-        after = f"after {', '.join(map(str, narrow))} layers" if len(narrow) < len(states) - 1 else "after every layer"
+        after = (
+            f"after {', '.join(map(str, narrow))} layers"
+            if len(narrow) < len(report.matrix) - 1
+            else "after every layer"
+        )
         told.append(
             f"one direction holds {_NARROW:.0%} or more of what varies {after}, and CKA compares little else there"
         )
-    title = "How much layers say the same"
-    return heatmap(Heatmap("cka", title, told, states, states, report.matrix, "layers run", _LAYERS, least, 1.0))
+    values = [[report.matrix[one][other] for other in states] for one in states]
+    if values:
+        names, least = list(map(str, states)), min(0.5, *map(min, values))
+        title = "How much layers say the same"
+        yield heatmap(Heatmap("cka", title, told, names, names, values, "layers run", _LAYERS, least, 1.0))
 
 
 def pictures_of_clusters(report: ClustersReport) -> Iterator[str]:

@@ -68,7 +68,8 @@ class CkaReport(Reported):
     """How much layers say the same."""
 
     matrix: Matrix
-    """Linear CKA of every pair of hidden states, the embeddings first."""
+    """Linear CKA of every pair of hidden states, the embeddings first; debiased, but in analyses of version 0.2. A state that
+    is the same at every position has 0 with all, itself included."""
     leading: Curve = ()
     """Of each state, the share of its variance along its first principal direction. Where it is nearly 1, CKA compares little
     else. Empty in analyses of earlier versions."""

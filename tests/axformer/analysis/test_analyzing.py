@@ -17,6 +17,8 @@ from axformer.analysis.advice import Given
 from axformer.analysis.heads import Heads, heads_report
 from axformer.analysis.inputs import REPORTS, AnalysisInputs, WantedReports
 from axformer.analysis.making import study_of
+from axformer.analysis.probes import fit
+from axformer.analysis.probing import Probing, places_of, scores_of
 from axformer.analysis.study import Guessing, ReportBounds
 from axformer.analyzing import carry_out, open_analysis, write_analysis
 from axformer.cli.main import app
@@ -149,6 +151,21 @@ def test_what_is_bounded_is_said_and_the_same_each_time(tmp_path: Path) -> None:
     analysis = carry_out(inputs, WantedReports(["cka"], rows=5))
     assert analysis.data["data"].rows == 5
     assert "data: 5 of 10 rows, drawn at random" in analysis.notes
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_probes_on_few_dimensions_learn_from_no_more_positions_than_the_one_on_all(layers: int, tmp_path: Path) -> None:
+    inputs = inputs_of(Case("bert", "token_classification"))
+    study = study_of(inputs, ReportBounds(design_bytes=4 * 10 * 200), 0, tmp_path, Surroundings())
+    assert study.train is not None
+    assert study.train.labels is not None
+    states, dimensions = study.train.states, range(layers * study.train.states.hidden)
+    places = places_of(states, study.bounds, 0)
+    assert len(places) == 4 * 10 * 200 // (4 * states.dimensions) < states.positions
+    probe = fit(states.columns(dimensions, places), study.train.labels.at(places), 0)
+    assert np.array_equal(
+        Probing(study).of_layers(range(layers)).scores, scores_of(probe.linear, study.data.states, dimensions)
+    )
 
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "analysis.schema.json"
