@@ -83,10 +83,12 @@ def ranked_heads(study: Study, checkpoint: Checkpoint) -> Heads:
 
     Args:
         study: gives the rows.
-        checkpoint: the model; it reads the rows as the study's does.
+        checkpoint: the study's model, or another one, which reads the same rows in its own way.
     """
     gradient = study.part(study.bounds.gradient_rows)
     curve = study.part(study.bounds.curve_rows)
+    if checkpoint is not study.checkpoint:
+        curve = prepare(curve.rows, checkpoint, study.config)
     steps = round(1 / STEP)
     counter = Counter(StepName.IMPORTANCE, -(-len(gradient.rows) // _PART) + steps, study.surroundings.on_step)
     counter.begin()

@@ -13,11 +13,12 @@ from axformer.analysis.layers import layers_report
 from axformer.analysis.probing import places_of
 from axformer.analysis.redundancy import cka_report, clusters_report, features_report
 from axformer.analysis.study import ReportBounds, Study, fitting, guessing_on, metric_of_model, represented
-from axformer.errors import InputError
+from axformer.errors import DataError, InputError
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.encoder import Encoder
 from axformer.intake.parts import shared_with
 from axformer.surroundings import Surroundings
+from axformer.tasks.language_models import LanguageModelling
 from axformer.wire.analysis import Reports
 from axformer.wire.base import Schema
 
@@ -101,9 +102,15 @@ class Making:
         return drift_report(study, other, inputs.names["against"], (own, theirs), inputs.given)
 
     def _heads_of(self, other: Checkpoint | Encoder) -> Heads | None:
-        """The ranked heads of the other model; None, with a note, where it has no loss on the same rows."""
+        """The ranked heads of the other model, also of a language model on the same texts (Chiang et al., 2020, section 5);
+        None, with a note, where it has no loss on these rows."""
         if not isinstance(other, Checkpoint):
             reason = "the other model has no head"
+        elif isinstance(other.task, LanguageModelling):
+            try:
+                return ranked_heads(self._study, other)
+            except DataError as error:
+                reason = f"the other model, which reads texts, cannot read these rows: {error}"
         elif other.head.auto_class is not self._study.checkpoint.head.auto_class:
             reason = "the other model has another kind of head"
         else:

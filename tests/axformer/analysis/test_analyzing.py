@@ -299,6 +299,20 @@ def test_the_model_that_a_checkpoint_was_trained_from_may_have_no_head(
     assert analysis.notes == ("drift: no recall of important heads, since the other model has no head",)
 
 
+@pytest.mark.parametrize(("task", "can_read"), [("classification", True), ("question_answering", False)])
+def test_a_language_model_ranks_its_heads_on_the_same_texts(task: str, can_read: bool, tmp_path: Path) -> None:
+    inputs = inputs_of(Case("bert", task))
+    language_model = checkpoint_of(Case("bert", "masked_lm"))
+    analysis = carry_out(replace(inputs, against=language_model), WantedReports(["drift"]))
+    assert analysis.reports.drift is not None
+    recall = analysis.reports.drift.recall
+    assert (recall is None) != can_read
+    if recall is None:
+        assert "which reads texts, cannot read these rows" in " ".join(analysis.notes)
+    else:
+        assert (recall[0].recall, recall[-1].recall) == (1, 0)
+
+
 def test_models_that_do_not_compare_are_refused(checkpoint: Path, data: Path, tmp_path: Path) -> None:
     other = save_tiny_checkpoint(tmp_path / "other", tiny_config(layers=2))
     ran = command("analyze", checkpoint, "--data", data, "--against", other, "--output", tmp_path / "out")
