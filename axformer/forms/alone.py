@@ -74,7 +74,7 @@ def outputs_of(model: Any, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
 
 def texts_of(tokenizer: Any, inputs: dict[str, Tensor]) -> Tensor:
     """The token ids decoded by a tokenizer, as the bytes of one text."""
-    texts = tokenizer.batch_decode(inputs["input_ids"].flatten(0, -2))
+    texts = tokenizer.batch_decode(inputs["input_ids"].flatten(0, -2), clean_up_tokenization_spaces=False)
     return torch.tensor(list("\n".join(texts).encode()), dtype=torch.uint8)
 
 

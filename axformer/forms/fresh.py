@@ -2,8 +2,8 @@
 
 The program in this process does its imports and reads one line, a JSON list of ``DIRECTORY DEVICE INPUTS OUTPUTS``. It loads
 the form from the directory, computes the inputs, writes the outputs, and prints one line of JSON with the figures of
-:class:`Fresh`. There are two such programs: :mod:`axformer.forms.answering` for forms that need this package, and
-:mod:`axformer.forms.alone` for those that do not.
+:class:`Fresh`. There are three such programs: :mod:`axformer.forms.answering` for forms that need this package,
+:mod:`axformer.forms.alone` for those that transformers loads, and :mod:`axformer.forms.onnx_alone` for ONNX.
 """
 
 import json
@@ -19,7 +19,7 @@ from torch import Tensor
 from axformer.errors import ArtifactError
 from axformer.forms import alone, answering, interpreter
 from axformer.forms.alone import TEXTS
-from axformer.forms.kinds import BASE, STOCK, ZEROED
+from axformer.forms.kinds import BASE, KINDS, ONNX, ONNX_INT8, STOCK, ZEROED
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,8 @@ def in_stock_transformers(auto_class: str) -> tuple[str, ...]:
 
 def program_of(name: str, auto_class: str) -> tuple[str, ...]:
     """The arguments of a fresh Python that loads a form, or the untouched checkpoint, as its users do."""
+    if name in (ONNX, ONNX_INT8):
+        return ("-I", str(Path(alone.__file__).with_name("onnx_alone.py")), KINDS[name].graph)
     return in_stock_transformers(auto_class) if name in (BASE.name, STOCK, ZEROED) else in_package(name)
 
 

@@ -5,8 +5,6 @@ import resource
 import sys
 from pathlib import Path
 
-import torch
-
 _STATUS = Path("/proc/self/status")
 _KIB = 1024
 _MAXRSS_UNIT = 1 if sys.platform == "darwin" else _KIB  # getrusage counts bytes there, KiB on Linux
@@ -26,4 +24,6 @@ def peak_bytes() -> int:
 
 def device_peak_bytes(device: str) -> int | None:
     """Peak memory of PyTorch on a GPU since the process started; None on a CPU."""
+    import torch  # only here: programs without PyTorch measure memory too
+
     return int(torch.cuda.max_memory_allocated(device)) if torch.device(device).type == "cuda" else None

@@ -12,7 +12,7 @@ from axformer.data.reading import read_rows
 from axformer.forms import interpreter
 from axformer.forms.fresh import FreshPython, program_of
 from axformer.forms.interpreter import FreshInterpreter
-from axformer.forms.kinds import BASE, COMPACT, KINDS, ONNX, ZEROED
+from axformer.forms.kinds import BASE, COMPACT, KINDS, ONNX, ONNX_INT8, ZEROED
 from axformer.intake.checkpoint import load_checkpoint
 from axformer.intake.dataset import prepare
 from axformer.intake.rebuilt import check_inputs
@@ -71,6 +71,21 @@ def test_a_program_ends_in_a_forked_interpreter_as_in_a_real_one(
     )
     assert (forked.returncode, forked.stdout) == (real.returncode, real.stdout)
     assert forked.stderr.splitlines()[-1:] == real.stderr.splitlines()[-1:]
+
+
+@pytest.mark.parametrize("name", [ONNX, ONNX_INT8])
+def test_an_onnx_form_is_loaded_without_pytorch_transformers_and_this_package(name: str) -> None:
+    program = program_of(name, "AutoModelForSequenceClassification")
+    asked_nothing = subprocess.run(
+        [sys.executable, "-X", "importtime", *program],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    imported = {line.rpartition("|")[2].strip().partition(".")[0] for line in asked_nothing.stderr.splitlines()}
+    assert "onnxruntime" in imported
+    assert imported.isdisjoint({"torch", "transformers", "axformer"})
 
 
 @pytest.mark.slow
