@@ -136,9 +136,9 @@ def bounded(study: Study, inputs: AnalysisInputs, reports: Reports) -> Iterator[
     if inputs.train is not None and study.train is None:
         yield "the training rows are not used: this task has no labels to probe for"
     if study.train is not None:
-        learnt, positions = len(places_of(study.train.states, study.bounds, study.seed)), study.train.states.positions
-        if learnt < positions:
-            yield f"probes: {learnt:,} of {positions:,} training positions, drawn at random"
+        some, positions = len(places_of(study.train.states, study.bounds, study.seed)), study.train.states.positions
+        if some < positions:
+            yield f"probes: {some:,} of {positions:,} training positions, drawn at random"
     clusters = reports.clusters
     if clusters is not None and clusters.clustered < clusters.dimensions:
         yield f"clusters: {clusters.clustered:,} of {clusters.dimensions:,} dimensions, drawn at random"
