@@ -27,7 +27,7 @@ polars or datasets."""
 
 def prune(
     model: Any,
-    tokenizer: Any,
+    tokenizer: Any = None,
     data: Data | None = None,
     config: RunConfig | Mapping[str, Any] | None = None,
     *,
@@ -49,8 +49,9 @@ def prune(
 
     Args:
         model: a fine-tuned transformers model of a supported family, with one of the heads that transformers has for it. It may
-            be in half precision, or wrapped by ``torch.compile``, ``DataParallel`` or ``DistributedDataParallel``.
-        tokenizer: the model's tokenizer.
+            be in half precision, or wrapped by ``torch.compile``, ``DataParallel`` or ``DistributedDataParallel``. Or a
+            SentenceTransformer.
+        tokenizer: the model's tokenizer; None for a SentenceTransformer, which has its own.
         data: the validation data, which decides, with the columns that the model's task reads (see
             :class:`axformer.data.columns.Columns`); None with ``unlabelled`` and a method that looks at no label.
         config: knobs by name, or all of them as :func:`axformer.config.make_config` makes them, which then takes the place of

@@ -6,6 +6,7 @@ from copy import copy as shallow_copy
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import unquote
 
@@ -26,7 +27,14 @@ from axformer.intake.admission import Admitted, admit, check_loaded, loadable, n
 from axformer.intake.companions import Companions, companion_files, tokenizer_files
 from axformer.intake.label_names import ID2LABEL, LABEL2ID, label_maps, label_names
 from axformer.intake.names import KNOWN_NAMES
-from axformer.intake.objects import check_tokenizer, check_weights, model_in, with_plain_switches, without_autocast
+from axformer.intake.objects import (
+    check_tokenizer,
+    check_weights,
+    is_sentence_transformer,
+    model_in,
+    with_plain_switches,
+    without_autocast,
+)
 from axformer.intake.references import what_to_write, why_no_directory
 from axformer.intake.tokenizer_files import check_words, other_reading, unloadable
 from axformer.intake.word_spaces import with_word_spaces
@@ -138,12 +146,18 @@ def from_memory(model: Any, tokenizer: Any, pooling: str | None = None) -> Check
     """Make a checkpoint from a copy of a model in memory.
 
     Args:
+        model: of transformers, or a SentenceTransformer.
+        tokenizer: the model's; None for a SentenceTransformer, which has its own.
         pooling: how an encoder becomes an embedder; None for a model with a head.
 
     Raises:
         WrongTypeError: model or tokenizer has the wrong type.
         CheckpointError: it is of an unsupported family, or of a head or a task that is not supported.
     """
+    if is_sentence_transformer(model):
+        with TemporaryDirectory(prefix="axformer-embedder-") as directory:
+            model.save_pretrained(directory, create_model_card=False)
+            return replace(load_checkpoint(directory, str(model.device)), directory=None)
     model = model_in(model)
     check_tokenizer(tokenizer)
     architecture = architecture_of(model.config.model_type)

@@ -1,6 +1,7 @@
 """Check a model and a tokenizer in memory: unwrap a wrapped model, and refuse other types by name."""
 
 import os
+import sys
 from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
@@ -46,6 +47,12 @@ def model_in(given: Any) -> PreTrainedModel:
     if any(parameter.is_meta for parameter in model.parameters()):
         raise WrongTypeError("weights of the model are not in memory; load it without device_map")
     return model
+
+
+def is_sentence_transformer(given: Any) -> bool:
+    """Whether the object is a SentenceTransformer, whose package is then imported."""
+    package = sys.modules.get("sentence_transformers")
+    return package is not None and isinstance(given, package.SentenceTransformer)
 
 
 def without_autocast(model: Any) -> Any:

@@ -10,6 +10,7 @@ the lowest scores leave first. The sum of all scores is the error of the last re
 that the refit minimises.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -34,6 +35,10 @@ class Leaving:
     def kept(self, count: int) -> list[int]:
         """The units that remain when ``count`` are left, in ascending order."""
         return sorted(self.units[len(self.units) - count :])
+
+    def error(self, count: int) -> float:
+        """The error of the output when ``count`` are left, as the scores predict it."""
+        return math.fsum(self.scores[: len(self.units) - count])
 
 
 def leaving_order(

@@ -12,6 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModel
 
+import axformer
 from axformer.architectures.embedder import SPEC, TOKENS, VECTOR, Dense, Embedding
 from axformer.architectures.registry import ARCHITECTURES, architecture_of
 from axformer.config import make_config
@@ -440,6 +441,22 @@ def test_a_plain_encoder_is_pooled_as_asked(tmp_path: Path) -> None:
         torch.testing.assert_close(from_memory(model, tokenizer, "mean").model(**inputs)[VECTOR], expected)
     with pytest.raises(ConfigError, match="not both"):
         read_run({"checkpoint": "c", "unlabelled": "u", "pooling": "mean", "head": {"task": "regression"}}).settled()
+
+
+@pytest.mark.slow
+def test_a_sentence_transformer_in_memory_is_pruned_as_its_directory(written: Path, tmp_path: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    model, texts = SentenceTransformer(str(written), device="cpu"), [{"text": text} for text in TEXTS]
+    before = model.encode(TEXTS[:5])
+    knobs = {"max_length": 24, "calibrate_rows": 30, "budgets": [0.6], "within_points": None}
+    result = axformer.prune(model, unlabelled=texts, method="compress", output=tmp_path / "smaller", **knobs)
+    assert np.array_equal(model.encode(TEXTS[:5]), before), "it is not changed"
+    checkpoint = load_checkpoint(written)
+    assert from_memory(model, None).sha256 == checkpoint.sha256
+    smaller = SentenceTransformer(str(tmp_path / "smaller" / "model"), device="cpu")
+    assert smaller.encode(TEXTS[:5]).shape == before.shape
+    assert result.plan != Plan.full(checkpoint.dimensions)
 
 
 @pytest.mark.slow

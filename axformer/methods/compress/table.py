@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from scipy.interpolate import PchipInterpolator
 from torch import nn
 
 from axformer.data.batches import Samples, batches_of
@@ -49,20 +48,34 @@ class Level:
 
 Table = Mapping[Block, Sequence[Level]]
 """The levels of each block, bottom first."""
+_EVENLY = 1e-6
+"""Share of the largest error that grows with the square of the missing units, so that units without any error differ too."""
+_LEAST = 1e-24
+"""The least divergence in nats, so that none has a logarithm."""
 
 
-def curve(measured: Mapping[int, float], sizes: Sequence[int]) -> list[float]:
-    """Interpolate the divergence at every size, all units first, from the measured sizes.
+def curve(measured: Mapping[int, float], sizes: Sequence[int], errors: Sequence[float]) -> list[float]:
+    """The divergence at every size, from few measured ones.
 
-    Near the whole block the divergence grows with the square of the number of missing units. So its square root is interpolated
-    by a monotone cubic (Fritsch and Carlson, 1980). Where a measured value falls as more units are missing, the curve keeps the
-    largest value so far.
+    The errors are what the order of leaving predicts by the Fisher information of the predictions, which holds while they are
+    small. How far off they are is measured: the logarithm of the root of measured over predicted is interpolated over the root
+    of the prediction, and constant beyond both ends. Where a divergence falls as more units are missing, the largest so far is
+    kept.
+
+    Args:
+        measured: divergences by size, in nats.
+        sizes: of the block, all units first.
+        errors: the predicted error at each size.
     """
-    known = sorted({sizes[0]: 0.0, **measured}.items(), reverse=True)
-    missing = [sizes[0] - size for size, _ in known]
-    roots = np.maximum.accumulate(np.sqrt(np.maximum(0.0, [value for _, value in known])))
-    read = PchipInterpolator(missing, roots)([sizes[0] - size for size in sizes])
-    return [float(value) for value in np.square(read)]
+    missing = 1 - np.array(sizes) / sizes[0]
+    roots = np.sqrt(np.maximum.accumulate(errors) / (max(errors) or 1.0) + _EVENLY * missing**2)
+    places = sorted(sizes.index(size) for size in measured)
+    known = np.maximum.accumulate([max(measured[sizes[place]], _LEAST) ** 0.5 for place in places])
+    ratios = np.interp(roots, roots[places], np.log(known / roots[places]))
+    read = np.minimum.accumulate((roots * np.exp(ratios))[::-1])[
+        ::-1
+    ]  # between two sizes no more than at the smaller one
+    return [float(root) for root in np.square(read)]
 
 
 def level_table(
@@ -99,11 +112,12 @@ def measure_levels(ground: Ground) -> tuple[BlockLevels, ...]:
     teacher = Blockwise(model, architecture, ground.calibration, full)
     fits = config.repair == "refit" and can_refit(model, architecture)
     blocks = {block: sizes_of(block, checkpoint.dimensions) for block in all_blocks(len(full.layers))}
-    parts = 1 + sum(1 + len(measured_sizes(sizes)) for sizes in blocks.values())
-    counter = Counter(StepName.LEVEL_TABLE, parts, ground.surroundings.on_step)
-    counter.begin("what errors of each block do to the predictions")
+    parts = sum(1 + len(measured_sizes(sizes)) for sizes in blocks.values())
+    Counter(StepName.LEVEL_TABLE, parts, ground.surroundings.on_step).begin(
+        "what errors of each block do to the predictions"
+    )
     information = sensitivities(checkpoint, ground.calibration, check_cancelled)
-    counter.advance()
+    counter = Counter(StepName.LEVEL_TABLE, parts, ground.surroundings.on_step)  # whose clock starts with the blocks
     levels = []
     for block, sizes in blocks.items():
         check_cancelled()
@@ -119,7 +133,8 @@ def measure_levels(ground: Ground) -> tuple[BlockLevels, ...]:
             fit = whole.fit(units, sizes[0]) if fits else None
             measured[size] = measure(block.with_units(full, units), block, fit)
             counter.advance(detail=place)
-        levels.append(BlockLevels(leaving=tuple(order.units), divergences=tuple(curve(measured, sizes))))
+        divergences = curve(measured, sizes, [order.error(size) for size in sizes])
+        levels.append(BlockLevels(leaving=tuple(order.units), divergences=tuple(divergences)))
         teacher.advance()
     return tuple(levels)
 

@@ -76,14 +76,27 @@ def test_the_allocation_is_the_best_within_the_budget(blocks: list[list[Level]],
     assert not surely or error <= min(surely) + 1e-9
 
 
-@given(st.lists(st.floats(0, 3), min_size=6, max_size=6))
-def test_the_curve_goes_through_what_was_measured_and_never_falls(measured: list[float]) -> None:
-    sizes = list(range(12, -1, -1))
+SIZES = list(range(12, -1, -1))
+STEPS = st.lists(st.just(0.0) | st.floats(1e-6, 1e6), min_size=12, max_size=12)
+
+
+@given(st.lists(st.floats(0, 3), min_size=6, max_size=6), STEPS)
+def test_the_curve_goes_through_what_was_measured_and_never_falls(measured: list[float], steps: list[float]) -> None:
+    sizes, errors = SIZES, list(itertools.accumulate([0.0, *steps]))
     taken = dict(zip([10, 7, 5, 3, 2, 0], sorted(measured), strict=True))
-    read = curve(taken, sizes)
+    read = curve(taken, sizes, errors)
     assert read[0] == 0
     assert all(after >= before - 1e-9 for before, after in itertools.pairwise(read))
     assert [read[sizes.index(size)] for size in taken] == pytest.approx(list(taken.values()), abs=1e-9)
+
+
+@given(st.lists(st.floats(0.1, 10), min_size=12, max_size=12), st.floats(1e-3, 1e3), st.sampled_from(SIZES[1:]))
+def test_where_the_prediction_is_right_but_for_a_factor_one_measured_size_tells_all(
+    steps: list[float], factor: float, size: int
+) -> None:
+    errors = list(itertools.accumulate([0.0, *steps]))
+    read = curve({size: factor * errors[SIZES.index(size)]}, SIZES, errors)
+    assert read == pytest.approx([factor * error for error in errors], rel=1e-2, abs=1e-5 * factor * errors[-1])
 
 
 @given(st.integers(1, 64), st.integers(1, 5000))
