@@ -39,6 +39,7 @@ def finding_of(
     *,
     points: float | None = None,
     expects_cost: bool = False,
+    is_constant: bool = False,
 ) -> Finding:
     """Judge the finished model on rows that did not decide.
 
@@ -49,11 +50,16 @@ def finding_of(
         comparison: the comparison of the two by data set.
         points: the points of the first metric that the model was allowed to lose; None if nothing was allowed.
         expects_cost: whether a size or a speed was asked for, whatever it costs; the text then says what it cost.
+        is_constant: whether the finished model, and not the untouched one, gives every input the same answer. It is of no use
+            then, whatever its loss and its accuracy: a constant answer is the largest gain of Nagarajan et al., 2022 (WNLI).
     """
     for data, place in _PLACES.items():
         of_data, before, after = comparison.get(data), getattr(base, data), getattr(pruned, data)
         if of_data is not None:
             found = _measured(task, data, place, before["loss"], after["loss"], of_data, has_limit=points is not None)
+            if is_constant:
+                sentence = passage("constant", place, before["loss"], after["loss"])
+                return found.model_copy(update={"verdict": FindingVerdict.LOSS, "sentence": sentence, "advice": ""})
             if expects_cost:
                 return _at_a_cost(found, place, of_data)
             return found if points is None else _within(found, place, points, of_data)

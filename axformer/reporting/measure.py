@@ -35,6 +35,7 @@ from axformer.scores.measured import Measured, Sets, as_report, compare, measure
 from axformer.scores.planning import POINT, USUAL_POINTS, USUAL_POINTS_OF_A_WISH
 from axformer.scores.task_tests import is_share_right, paired_test
 from axformer.tasks.base import Task
+from axformer.tasks.multi_label import MultiLabelClassification
 from axformer.wire.data_summary import DataSummary
 from axformer.wire.metrics import first_metric, judging_metric
 from axformer.wire.report import Comparison, Measures, PathPoint, Report, Work
@@ -134,6 +135,7 @@ def make_report(
             *(checkpoint.task.name, of_base, of_pruned, comparison),
             points=None if targets.is_chosen or config.within_points is None else float(config.within_points),
             expects_cost=targets.is_chosen or config.expects_cost,
+            is_constant=_is_constant(found.in_memory, both.base["validation"]),
         ),
         certificate=decisions.certificate,
         doubt=_doubt(summaries),
@@ -178,6 +180,12 @@ def is_useless(
         judgement_of({**after, "cost": cost}, before, judging_metric(base.figures, judged.data), judged).standing
         in USELESS
     )
+
+
+def _is_constant(small: Measured, base: Measured) -> bool:
+    answered, before = classes_answered(small), classes_answered(base)
+    is_one = not isinstance(small.task, MultiLabelClassification)  # where each class is an answer of its own
+    return is_one and answered == 1 and before is not None and before > 1
 
 
 def _target(targets: Targets, plan: Plan) -> TargetOutcome | None:

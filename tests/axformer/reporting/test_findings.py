@@ -1,5 +1,7 @@
 """What is said of a finished model is what its intervals say, on the data that had no part in its making."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -48,6 +50,18 @@ def test_a_gain_is_one_whose_interval_lies_below_nothing(change: tuple[float, fl
         assert finding.verdict is FindingVerdict.NO_RELIABLE_GAIN
         assert finding.sentence.startswith("No reliable difference: on held-out data")
     assert f"between {low:+.4f} and {high:+.4f}" in finding.sentence
+
+
+@pytest.mark.parametrize("options", [{}, {"points": 2.0}, {"expects_cost": True}])
+def test_a_constant_answer_is_of_no_use_however_much_the_loss_fell(options: dict[str, Any]) -> None:
+    both = scores(test=0.7138), scores(test=0.689)
+    finding = finding_of(
+        "classification", *both, {"test": changed(-0.0248, -0.0354, -0.0136)}, is_constant=True, **options
+    )
+    assert finding.verdict is FindingVerdict.LOSS
+    assert finding.sentence.startswith(
+        "Of no use: every validation row gets the same answer now. On held-out data the loss was"
+    )
 
 
 def test_the_same_model_is_no_worse_by_the_rounding_of_its_loss() -> None:
