@@ -199,5 +199,5 @@ def _training(sizes: Sizes, work: RunWork) -> int:
     layers, others = sizes.dimensions.layers, sizes.parameters - sizes.layer_parameters
     left = max(layers - (0 if work.has_new_head else work.config.needs.drops), 0)
     free = left - sum(layer < layers for layer in settings.frozen_layers())
-    trained = sizes.layer_parameters * max(free, 0) // layers + (0 if settings.freeze_embeddings else others)
+    trained = sizes.layer_parameters * max(free, 0) // layers + (0 if settings.freezes_embeddings else others)
     return FLOAT32 * (sizes.parameters + others + sizes.layer_parameters * left // layers + TRAINED * trained)

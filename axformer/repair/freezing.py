@@ -45,7 +45,7 @@ def frozen(model: Any, architecture: Architecture, plan: Plan, settings: Finetun
     """
     layers, wanted = architecture.layers(model), set(settings.frozen_layers())
     modules = [layers[place] for place, layer in enumerate(plan.remaining) if layer in wanted]
-    modules += embeddings(model) if settings.freeze_embeddings else []
+    modules += embeddings(model) if settings.freezes_embeddings else []
     excluded = [weight for module in modules for weight in module.parameters() if weight.requires_grad]
     for weight in excluded:
         weight.requires_grad = False

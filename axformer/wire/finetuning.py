@@ -48,9 +48,10 @@ class FinetuneSettings(Schema):
     """Whether matrices are multiplied in bfloat16 (transformers' mixed precision); weights, their updates and the loss stay
     in float32. Faster where the GPU or processor multiplies bfloat16 fast."""
     freeze: Annotated[str | None, BeforeValidator(_as_text, json_schema_input_type=str | list[int] | None)] = None
-    """Layers of the untouched model that are not trained: ``lower:4``, or their numbers from 0, as ``0,1,5``."""
+    """Layers of the untouched model that are not trained: ``lower:4``, the embeddings included, so that nothing goes back
+    through them; or their numbers from 0, as ``0,1,5``."""
     freeze_embeddings: bool = False
-    """Whether the embeddings are not trained."""
+    """Whether the embeddings are not trained, whatever ``freeze`` says."""
     patience: int | None = Field(default=None, ge=1, le=100)
     """End after this many epochs without a lower loss on the deciding rows, and keep the best epoch's weights. Without it, all
     epochs are trained, and the last one's weights are kept."""
@@ -76,6 +77,11 @@ class FinetuneSettings(Schema):
     def needs_labels(self) -> bool:
         """Whether the training rows' labels are looked at."""
         return not (self.teacher and self.teacher_weight == 1.0)
+
+    @property
+    def freezes_embeddings(self) -> bool:
+        """Whether the embeddings are not trained."""
+        return self.freeze_embeddings or (self.freeze or "").startswith(LOWER)
 
     def frozen_layers(self) -> tuple[int, ...]:
         """The layers of the untouched model that are not trained, ascending."""

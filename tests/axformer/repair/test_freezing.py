@@ -21,8 +21,12 @@ SHARED = Case("albert", "classification")
 def test_frozen_layers_and_embeddings_stay_and_the_others_learn(case: Case) -> None:
     checkpoint, data = checkpoint_of(case), data_of(case)
     plan, architecture = Plan.full(checkpoint.dimensions), checkpoint.architecture
-    settings = make_settings({"freeze": [1, 0], "freeze_embeddings": True, "learning_rate": 1e-2, "batch_size": 5})
-    assert settings.frozen_layers() == make_settings({"freeze": "lower:2"}).frozen_layers() == (0, 1)
+    settings = make_settings({"freeze": "lower:2", "learning_rate": 1e-2, "batch_size": 5})
+    same = make_settings({"freeze": [1, 0], "freeze_embeddings": True})
+    assert settings.frozen_layers() == same.frozen_layers() == (0, 1)
+    assert settings.freezes_embeddings
+    assert same.freezes_embeddings
+    assert not make_settings({"freeze": [1, 0]}).freezes_embeddings
     check_freezes(checkpoint.model, architecture, settings)
     model = compact(checkpoint.model, architecture, plan)
     before = {name: weight.clone() for name, weight in model.named_parameters()}
