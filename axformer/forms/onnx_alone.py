@@ -42,7 +42,7 @@ def main(graph: str) -> None:
 
 def _options() -> Any:
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = int(os.environ.get("OMP_NUM_THREADS", "0"))
+    options.intra_op_num_threads = int(os.environ.get("OMP_NUM_THREADS", "0").partition(",")[0])
     options.log_severity_level = 3  # its warnings are meant for its developers
     return options
 

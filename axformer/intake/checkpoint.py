@@ -157,7 +157,7 @@ def from_memory(model: Any, tokenizer: Any, pooling: str | None = None) -> Check
     if is_sentence_transformer(model):
         with TemporaryDirectory(prefix="axformer-embedder-") as directory:
             model.save_pretrained(directory, create_model_card=False)
-            return replace(load_checkpoint(directory, str(model.device)), directory=None)
+            return replace(load_checkpoint(directory, str(model.device), pooling=pooling), directory=None)
     model = model_in(model)
     check_tokenizer(tokenizer)
     architecture = architecture_of(model.config.model_type)

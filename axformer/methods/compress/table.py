@@ -72,10 +72,10 @@ def curve(measured: Mapping[int, float], sizes: Sequence[int], errors: Sequence[
     places = sorted(sizes.index(size) for size in measured)
     known = np.maximum.accumulate([max(measured[sizes[place]], _LEAST) ** 0.5 for place in places])
     ratios = np.interp(roots, roots[places], np.log(known / roots[places]))
-    read = np.minimum.accumulate((roots * np.exp(ratios))[::-1])[
-        ::-1
-    ]  # between two sizes no more than at the smaller one
-    return [float(root) for root in np.square(read)]
+    backwards = np.minimum.accumulate(
+        (roots * np.exp(ratios))[::-1]
+    )  # between two sizes no more than at the smaller one
+    return [float(root) for root in np.square(backwards[::-1])]
 
 
 def level_table(
