@@ -191,11 +191,18 @@ def _stop_past_lease(service: Service, worker: Child, row: Mapping[str, Any]) ->
     for process in stopped:
         process.suspend()
     taken = service.wait_for(job_id, lambda now: now["fence"] > row["fence"])
+    before = len(worker.log.read_text())
     for process in stopped:
         process.resume()
     if taken["fence"] > row["fence"]:
-        wait_until(lambda: "lease_lost" in worker.log.read_text(), READY_SECONDS, worker.log)
+        wait_until(lambda: has_given_up(worker.log.read_text()[before:]), READY_SECONDS, worker.log)
     return service.wait_until_ended(job_id), worker.log.read_text()
+
+
+def has_given_up(log: str) -> bool:
+    """Whether a worker says that it lost its job, or, where it was stopped within a transaction, its connection: PostgreSQL
+    ends transactions that stand still."""
+    return "lease_lost" in log or "database_unavailable" in log
 
 
 def fill_disk(service: Service, body: Mapping[str, Any], kibibytes: int) -> tuple[Any, Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from store.states import JobState
-from tests.faults.faults import Point, point_of, survive_all
+from tests.faults.faults import Point, has_given_up, point_of, survive_all
 from tests.faults.hosts import hosts, kill_holding_worker, kill_store, slow_store
 from tests.faults.service import service
 from tests.faults.undisturbed import Outcome, outcome_of, undisturbed, write_inputs
@@ -37,7 +37,7 @@ def test_a_job_survives_the_death_of_everything(directory: Path, expected: Outco
         workers = running.start_workers(2)
         row, log = survive_all(running, workers, body, len(expected.trace))
         assert (row["state"], row["attempt"]) == (JobState.SUCCEEDED, 4), running.logs()
-        assert "lease_lost" in log
+        assert has_given_up(log)
         assert outcome_of(running, row["id"]) == expected
 
 
