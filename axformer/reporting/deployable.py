@@ -259,7 +259,11 @@ class Deployables:
             return f"The pruned one {self.lacks(row)}."
         if not row.is_measured:
             return "Whether pruning adds to that could not be measured here."
-        return f"Pruning adds {row.times_of(best)[0] - 1:+.0%} to that, which is not worth it or not sure."
+        more = round(row.times_of(best)[0] - 1, 2)
+        told = (
+            f"adds {more:+.0%} to that, which is not worth it or not sure" if more > 0 else "does not make that faster"
+        )
+        return f"Pruning {told}."
 
     def _why_none(self) -> str:
         """Why no form is advised, of the fastest one."""

@@ -211,6 +211,9 @@ def test_what_pruning_adds_is_told_and_the_cheapest_form_that_does_the_job_is_ad
     assert hardly.sentence.startswith("Deploy ONNX int8 of your own model: 4.4 times as fast")
     assert hardly.sentence.endswith("Pruning adds +5% to that, which is not worth it or not sure.")
     assert hardly.advice().of_untouched
+    for times in (4.4, 4.38, 4.0):
+        no_faster = found(form("compact", 1.2), form("onnx_int8", times), before_forms=[before_int8(4.4)])
+        assert no_faster.sentence.endswith("Pruning does not make that faster.")
     lost = found(form("onnx_int8", 9.0, lost=500), before_forms=[before_int8(4.4)])
     assert "The pruned one lost more than 1 point of held-out accuracy (-25.00 " in lost.sentence
 
