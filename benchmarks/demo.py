@@ -1,8 +1,8 @@
 """``make demo``: the main job end to end, over HTTP, on a real model and real data.
 
 Fine-tunes the packaged MiniLM on packaged movie reviews (once), starts the service, posts the checkpoint with two goals,
-watches both jobs, downloads what they made, loads and measures it here again, and says which file to deploy. Everything it
-keeps is in ``var/``.
+watches both jobs, downloads what they made, loads and measures it here again, and says which file to deploy. Then the packaged
+MiniLM itself, a sentence embedder, is made smaller without a label. Everything it keeps is in ``var/``.
 """
 
 import signal
@@ -21,8 +21,8 @@ from axformer.client import Client, Job
 from axformer.errors import AxFormerError
 from benchmarks.demo_data import CACHE, demo_checkpoint, movie_reviews
 from benchmarks.demo_result import Delivered, advice, chart_of, check_loading, check_loss, read_report
-from benchmarks.demo_service import JOBS, StackStartError, Wanted, fetch, posted, running_stack
-from benchmarks.packages import PackageError
+from benchmarks.demo_service import EMBEDDER, JOBS, StackStartError, Wanted, fetch, posted, running_stack
+from benchmarks.packages import PackageError, minilm
 from benchmarks.rows import Row, read_rows
 
 _SENTENCE = "A quiet, clever film that stays with you long after the lights come up."
@@ -54,7 +54,11 @@ def demo(console: Console) -> None:
             for number, (wanted, job) in enumerate(zip(JOBS, jobs, strict=True), 3):
                 console.rule(f"{number}  {wanted.title}: {wanted.goal}")
                 results.append(_carried_out(console, client, wanted, job, data))
-    console.rule(f"{len(JOBS) + 3}  What can be deployed")
+        console.rule(f"{len(JOBS) + 3}  A sentence embedder, without a label: {EMBEDDER.goal}")
+        with Client(address.url, address.api_key) as client, posted(client, minilm(), data, [EMBEDDER]) as (job,):
+            embedder = _downloaded(console, client, EMBEDDER, job)
+    console.rule(f"{len(JOBS) + 4}  What can be deployed")
+    _tell(console, Delivered(f"the embedder, {EMBEDDER.goal}", embedder, read_report(embedder)))
     for result in results:
         _tell(console, result)
     _CHART.write_text(chart_of(results), encoding="utf-8")
@@ -64,11 +68,17 @@ def demo(console: Console) -> None:
     console.print(f"The checkpoint took {duration(ready - begun)}, the rest {duration(now - ready)}.")
 
 
-def _carried_out(console: Console, client: Client, wanted: Wanted, job: Job, data: dict[str, Path]) -> Delivered:
-    """Watch a job, download its result, and check it here, outside of the service."""
+def _downloaded(console: Console, client: Client, wanted: Wanted, job: Job) -> Path:
+    """Watch a job, and download its result."""
     show_job(console, client, job.id)
     result = fetch(client, job.id, wanted)
     console.print(f"Downloaded to {result}; the trace over HTTP equals trace.jsonl, record by record")
+    return result
+
+
+def _carried_out(console: Console, client: Client, wanted: Wanted, job: Job, data: dict[str, Path]) -> Delivered:
+    """Watch a job, download its result, and check it here, outside of the service."""
+    result = _downloaded(console, client, wanted, job)
     answer = check_loading(result, _SENTENCE)
     console.print(f"Loads by axformer.load and by transformers.pipeline: '{_SENTENCE}' is {answer['label']}")
     loss = check_loss(result, read_rows(data[wanted.data], Row), job.config["max_length"])

