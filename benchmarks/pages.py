@@ -11,14 +11,15 @@ from types import ModuleType
 
 from jinja2 import Environment, StrictUndefined
 
-from benchmarks.grids import compress, conditions, evidence, labels, layers, rank, redundancy, speed
+from benchmarks.grids import compress, conditions, embeddings, evidence, labels, layers, rank, redundancy, speed
 from benchmarks.harness import RESULTS, Content, read_cells
 from benchmarks.tables import counted
 
 TEMPLATES = Path(__file__).parent / "templates"
 DOCUMENTS = Path(__file__).parents[1] / "docs"
 GRIDS: Mapping[str, ModuleType] = {
-    module.GRID.name: module for module in (evidence, conditions, compress, layers, rank, redundancy, speed, labels)
+    module.GRID.name: module
+    for module in (evidence, conditions, compress, layers, rank, redundancy, speed, labels, embeddings)
 }
 """The modules of the grids by their names."""
 PAGES = ("results", "compared", "speed", "certificate")

@@ -13,7 +13,7 @@ from benchmarks.checkpoints import Checkpoint, run_logged
 from benchmarks.harness import Arm, Cell, CellError, Content, Measure, Place
 from benchmarks.sets.parts import alike, sample
 
-_PRUNE = ["-c", "from axformer.cli.main import app; app(prog_name='axformer')", "prune"]
+PRUNE = ["-c", "from axformer.cli.main import app; app(prog_name='axformer')", "prune"]
 _PART_OF_SET = {"calibrate": "train", "unlabelled": "validation"}
 """What a part of a run is taken from, where it is called otherwise."""
 _OPTIONS = {"validation": "data"}
@@ -80,7 +80,7 @@ def prune_command(checkpoint: Checkpoint, arm: Arm, place: Place, home: Path, re
     if checkpoint.task_name is not None and has_order:
         knobs["order"] = checkpoint.task_name
     return [
-        *[*_PRUNE, str(home)],
+        *[*PRUNE, str(home)],
         *(
             f"--{_OPTIONS.get(part, part)}={rows_of(checkpoint, part, arm, place)}"
             for part in (*arm.usual_parts, *arm.parts)

@@ -43,6 +43,14 @@ class TextRow:
     text: str
 
 
+@dataclass(frozen=True)
+class PairRow:
+    """A text that searches for another."""
+
+    text: str
+    text_pair: str
+
+
 def read_rows(path: Path, form: type[RowT]) -> list[RowT]:
     """All rows of a JSON Lines file whose lines have one form."""
     with path.open(encoding="utf-8") as lines:

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.rows import QuestionRow, Row, TagsRow
+from benchmarks.rows import PairRow, QuestionRow, Row, TagsRow, TextRow
 from benchmarks.sets.parts import SEED, Parts, alike, by_group, held_out, label_of, read_labelled, read_objects, sample
 
 # A pass evaluates the validation set hundreds of times: as large as two slow cores bear. The small models bear more.
@@ -20,6 +20,8 @@ _SHARES = (1 / 6, 1 / 6)
 """Of 48 articles 8 to validate with and 8 held out."""
 _CUTS, _MOST_POOLED = (0.45, 0.75), (4_000, 3_000, 3_000)
 """Where a pooled set is cut, and the most rows of each part."""
+_TEXTS = 1800
+"""Of a kind, for an embedder."""
 _LONGEST = 120
 """Words of a context. More than half of SQuAD's dev is no longer, and training takes half as long."""
 
@@ -99,6 +101,27 @@ def _short(rows: Iterable[Mapping[str, Any]]) -> Iterator[QuestionRow]:
             yield QuestionRow(found["question"], found["context"], found["answers"])
 
 
+def search(source: Path) -> Parts:
+    """Texts for an embedder: paragraphs and questions of half of SQuAD's articles, sentences of STS-B and news, most to fit to
+    and some to decide on; a question for each paragraph of the other articles is held out."""
+    here, there = by_group(read_objects(source / "SQuAD-v1.1/dev.jsonl"), lambda found: found["title"], (0.5,))
+    pairs = read_labelled(source / "STS-B/train.jsonl")
+    texts = [
+        *_drawn(found["context"] for found in here),
+        *_drawn(found["question"].strip() for found in here),
+        *_drawn(text for row in pairs for text in (row.text, row.text_pair or "")),
+        *_drawn(row.text for row in read_labelled(source / "AG-News/train.jsonl")),
+    ]
+    fit, deciding = held_out([TextRow(text) for text in texts], _MIDDLE, alike)
+    once = {found["context"]: PairRow(found["question"].strip(), found["context"]) for found in there}
+    return Parts(fit, deciding, sample(list(once.values()), _LARGE))
+
+
+def _drawn(texts: Iterable[str]) -> list[str]:
+    """Texts of one kind, each once."""
+    return sample(sorted(set(texts)), _TEXTS)
+
+
 def pooled(source: Path, directory: str) -> Parts:
     """All rows of a set, each input once, cut anew: some to learn from, some as they come to a model at work, and others held
     out. The second part is called ``validation``."""
@@ -137,5 +160,6 @@ SETS: Mapping[str, Callable[[Path], Parts]] = {
     "conll2000": chunks,
     "ud-upos": parts_of_speech,
     "squad": questions,
+    "search": search,
     **{f"{name}-pooled": partial(pooled, directory=directory) for name, directory in POOLED.items()},
 }

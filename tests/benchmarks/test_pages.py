@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers import AutoModel, BertConfig, MPNetConfig
 
-from benchmarks.grids import compress, evidence, rank
+from benchmarks.grids import compress, embeddings, evidence, rank
 from benchmarks.harness import read_cells
 from benchmarks.pages import DOCUMENTS, PAGES, page, pictures
 from benchmarks.tables import spread
@@ -148,3 +148,28 @@ def test_ways_are_compared_at_the_same_number_of_operations(monkeypatch: pytest.
     (row,) = rows_of(rank.at_the_same_cost(cells))
     assert row == ["sst2", "L1", "2", "-15.00 ± 7.07", "-25.00 ± 7.07", "-30.00", "–"]
     assert "certified within a point in 1 of 3 runs, with 10 or 11 confirming rows" in rank.certificates(cells)
+
+
+def test_embedders_are_shown_in_int8_and_the_untouched_model_once() -> None:
+    def embedder(arm: str, ndcg: float) -> dict[str, Any]:
+        names = ("ndcg_10", "recall_10", "same_nearest", "old_index_ndcg_10", "spearman")
+        about = {**dict.fromkeys(names, 80.0), "ms_1": 2.0, "ms_32": 30.0, "bytes": 20_000_000}
+        models = [
+            {**about, "budget": budget, "form": form, "ndcg_10": kept}
+            for budget, kept in ((1.0, 80.0), (0.5, ndcg))
+            for form in ("compact", "onnx_int8")
+        ]
+        return {"cell": f"search-minilm-{arm}", "models": models}
+
+    cells = [embedder("polish", 79.0), embedder("refit", 76.0)]
+    rows = embeddings.by_model(cells).splitlines()[2:]
+    told = [[part.strip() for part in row.split("|")[2:6]] for row in rows]
+    assert told == [
+        ["1", "PyTorch", "80.0", "80.0"],
+        ["1", "ONNX int8", "80.0", "80.0"],
+        ["0.5", "ONNX int8", "80.0", "76.0"],
+        ["0.5, trained", "ONNX int8", "80.0", "79.0"],
+    ]
+    (picture,) = embeddings.pictures(cells).values()
+    assert "0.95" in picture, "76 of 80"
+    assert embeddings.pictures([]) == {}

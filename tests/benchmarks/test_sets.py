@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from benchmarks.harness import Place
 from benchmarks.rows import QuestionRow, Row, read_rows
-from benchmarks.sets.catalog import questions
+from benchmarks.sets.catalog import questions, search
 from benchmarks.sets.parts import by_group, held_out, sample
 
 CONTEXT = "Ada wrote the first program. She was born in 1815 in London. Her father left. He was a poet. Bees hum."
@@ -68,6 +68,20 @@ def test_articles_of_questions_are_in_one_part_and_long_contexts_in_none(tmp_pat
         {int(row.question[6:-1]) % 12 for row in part} for part in (parts.train[:-1], parts.validation, parts.test)
     ]
     assert sum(map(len, titles)) == len(set().union(*titles)) == 12
+
+
+def test_no_text_that_an_embedder_is_fitted_to_is_of_an_article_that_is_searched(tmp_path):
+    rows = [asked(index, f"Context {index % 24} of London.") | {"title": f"t{index % 12}"} for index in range(48)]
+    write(tmp_path / "SQuAD-v1.1/dev.jsonl.gz", rows, packed=True)
+    pairs = [{"text": f"one {index}", "text_pair": "two", "label": 1.0} for index in range(9)]
+    write(tmp_path / "STS-B/train.jsonl", pairs)
+    write(tmp_path / "AG-News/train.jsonl", [{"text": "news", "label": "Sports"}])
+    parts = search(tmp_path)
+    fitted = [row.text for row in (*parts.train, *parts.validation)]
+    assert len(fitted) == len(set(fitted)), "each text once"
+    assert {"two", "news", "one 0"} <= set(fitted)
+    assert len(parts.test) == 12, "a question for each paragraph of half of the articles"
+    assert not {text for row in parts.test for text in (row.text, row.text_pair)} & set(fitted)
 
 
 def test_a_set_is_written_once_in_three_parts_and_cut_for_a_trial_run(tmp_path):

@@ -1,0 +1,180 @@
+"""What compression costs a packaged sentence-embedding model as it is: search, similarity, the old index, time and size.
+
+The model is fitted without labels to texts of some of SQuAD's articles and to other texts; the questions of the other articles
+search their paragraphs, and STS-B's test pairs tell the similarities. One arm trains each model for an epoch by the untouched
+one.
+"""
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from axformer.apply import Lessons, apply_plan
+from axformer.config import reading_config
+from axformer.data.columns import DataSource
+from axformer.data.reading import read_rows
+from axformer.drawing.lines import Line, LineChart, lines_chart
+from axformer.forms.form import Form
+from axformer.forms.kinds import COMPACT, ONNX_INT8
+from axformer.intake.checkpoint import Checkpoint as Loaded
+from axformer.intake.checkpoint import load_checkpoint
+from axformer.intake.dataset import DataSet, prepare
+from axformer.plan.path import Stop, read_trace_beside
+from axformer.plan.plan import read_plan_file
+from axformer.plan.trial import Trial, Verdict
+from axformer.repair.training import POLISH
+from axformer.reporting.form_reports import one_by_one
+from axformer.reporting.speed import QUICK, measure_speed
+from axformer.reporting.workloads import REPORTED, limits_of, own_workloads
+from axformer.scores.measured import measure
+from benchmarks.checkpoints import Checkpoint, run_logged
+from benchmarks.finetune import BASE, BASES, LARGE_BASE
+from benchmarks.harness import Arm, Cell, CellError, Content, Grid, Place
+from benchmarks.prune import PRUNE
+from benchmarks.tables import POINT, table
+
+REFIT, POLISHED = "refit", "polish"
+ARMS: Mapping[str, Arm] = {
+    REFIT: Arm({"budgets": [0.8, 0.65, 0.5, 0.35]}, title="without training"),
+    POLISHED: Arm({"budgets": [0.5, 0.35]}, title="trained for an epoch"),
+}
+SHARE = "encoder."
+"""What the id of a trial of a budget begins with."""
+_SEARCH, _PAIRS = "search", "stsb"
+"""The sets whose held-out rows are searched, and compared."""
+_FORMS = {COMPACT: "PyTorch", ONNX_INT8: "ONNX int8"}
+_FIGURES = {
+    "ndcg_10": "nDCG@10",
+    "recall_10": "recall@10",
+    "same_nearest": "same nearest",
+    "old_index_ndcg_10": "old index",
+}
+"""Of searches, in points: by their names in reports, and for people."""
+
+
+def measure_cell(cell: Cell, arm: Arm, place: Place) -> Content:
+    """Compress a model, and measure the models of its path, each in its forms.
+
+    Raises:
+        CellError: the run failed; its log says why.
+    """
+    checkpoint, runs = cell.checkpoint, place.home / "runs"
+    home, result, log = BASES[checkpoint.family].home(), runs / cell.name, runs / f"{cell.name}.log"
+    for name in (checkpoint.data, _PAIRS):
+        place.prepare(name)
+    shutil.rmtree(result, ignore_errors=True)
+    knobs = {"method": "compress", "within_points": None, "confirm": 0, **arm.knobs}
+    command = [*PRUNE, str(home), f"--data={checkpoint.rows(place.sets, 'validation')}", f"--output={result}"]
+    command += [f"--calibrate={checkpoint.rows(place.sets, 'train')}", f"--forms={COMPACT}", "--device=cpu"]
+    if not run_logged([*command, *(f"--set={name}={json.dumps(knobs[name])}" for name in knobs)], log):
+        raise CellError(log.read_text(encoding="utf-8").strip().splitlines()[-1])
+    found = _measured(result, home, cell, place)
+    shutil.rmtree(result)
+    return {"models": found}
+
+
+def _measured(result: Path, home: Path, cell: Cell, place: Place) -> list[dict[str, Any]]:
+    """Every model of a path in its forms: figures of searches and similarities in points, milliseconds of one text and of 32,
+    and bytes. Speeds are measured in turns, so their ratios are of one run."""
+    file, trace = read_plan_file(result), read_trace_beside(result)
+    fit, deciding = (DataSource(str(cell.checkpoint.rows(place.sets, part))) for part in ("train", "validation"))
+    loaded, data = {}, {}
+    for part in (_SEARCH, _PAIRS):
+        rows = read_rows(str(place.sets / part / "test.jsonl"))
+        loaded[part] = load_checkpoint(home).for_rows(rows)
+        data[part] = prepare(rows, loaded[part], reading_config(file.config))
+    found, models = [], [loaded[_SEARCH].model]
+    for trial in trace:
+        if trial.verdict not in (Verdict.BASE, Verdict.ACCEPT):
+            continue
+        is_trained = cell.arm == POLISHED and trial.verdict is Verdict.ACCEPT
+        made = apply_plan(
+            *(file, home, deciding, result / f"made-{trial.seq}"),
+            forms=tuple(_FORMS),
+            stop=Stop(trace, trial.seq),
+            calibrate=None if trial.verdict is Verdict.BASE else fit,
+            lessons=Lessons(fit, POLISH) if is_trained else None,
+        )
+        for form in made:
+            assert isinstance(form, Form), f"every model of a path has its usual forms: {form}"
+            told = {"budget": _budget(trial), "form": form.name, "bytes": form.bytes}
+            found.append(told | _figures(form, loaded, data))
+            models.append(form.model)
+    search, samples = loaded[_SEARCH], data[_SEARCH].samples
+    limits = limits_of(search.head, search.model.config, search.architecture.max_tokens(search.model.config))
+    loads = own_workloads(samples.encoded, search.tokenizer, limits, REPORTED)
+    speeds = measure_speed(models, loads, QUICK)[1:]
+    return [one | {f"ms_{speed.batch}": speed.p50_ms for speed in own} for one, own in zip(found, speeds, strict=True)]
+
+
+def _budget(trial: Trial) -> float:
+    """The share of the operations that a model of the path was asked to keep."""
+    return 1.0 if trial.element is None or trial.verdict is Verdict.BASE else float(trial.element.removeprefix(SHARE))
+
+
+def _figures(form: Form, loaded: Mapping[str, Loaded], data: Mapping[str, DataSet]) -> dict[str, float]:
+    """What a form's vectors do on both sets; int8 takes one text at a time, as in a service."""
+    found: dict[str, float] = {}
+    for part, untouched in loaded.items():
+        given = one_by_one(data[part], untouched) if form.name == ONNX_INT8 else data[part]
+        figures = measure(form.model, untouched.task, given.samples).figures
+        names = _FIGURES if part == _SEARCH else ("spearman",)
+        found |= {name: POINT * figures[name] for name in names}
+    return found
+
+
+GRID = Grid(
+    "embeddings",
+    ARMS,
+    [
+        Cell(Checkpoint(f"{_SEARCH}-{model}", model, "embedding", _SEARCH, ()), arm)
+        for model in (BASE, LARGE_BASE)
+        for arm in ARMS
+    ],
+    measure_cell,
+)
+
+
+def _models(cells: Sequence[Content]) -> Iterator[tuple[Cell, Content]]:
+    """Every measured model with its cell, in the order of the grid."""
+    by_name = {cell["cell"]: cell for cell in cells}
+    for planned in GRID.cells:
+        for one in by_name.get(planned.name, {}).get("models", ()):
+            yield planned, one
+
+
+def by_model(cells: Sequence[Content]) -> str:
+    """The untouched models, and every model of every path in int8."""
+    rows = []
+    for planned, one in _models(cells):
+        is_untouched = one["budget"] == 1
+        if (is_untouched and planned.arm == POLISHED) or (not is_untouched and one["form"] == COMPACT):
+            continue
+        kept = f"{one['budget']:g}" + (", trained" if planned.arm == POLISHED else "")
+        figures = [f"{one[name]:.1f}" for name in ("spearman", *_FIGURES, "ms_1", "ms_32")]
+        rows.append([planned.checkpoint.family, kept, _FORMS[one["form"]], *figures, f"{one['bytes'] / 1e6:.0f}"])
+    head = ("model", "operations", "form", "Spearman", *_FIGURES.values(), "ms of one", "ms of 32", "MB")
+    return table(head, rows)
+
+
+def pictures(cells: Sequence[Content]) -> dict[str, str]:
+    """nDCG@10 that is left against the operations that are left: SVG by name."""
+    kept: dict[str, list[tuple[float, float]]] = {}
+    whole: dict[str, float] = {}
+    for planned, one in _models(cells):
+        if one["form"] == COMPACT:
+            family = planned.checkpoint.family
+            whole.setdefault(family, one["ndcg_10"])  # the untouched model comes first
+            if planned.arm == REFIT or one["budget"] < 1:
+                points = kept.setdefault(f"{family}, {ARMS[planned.arm].title}", [])
+                points.append((one["budget"], one["ndcg_10"] / whole[family]))
+    lines = [Line(name, sorted(points)) for name, points in kept.items()]
+    about = (
+        "Search by smaller models",
+        ["share of nDCG@10 that stays, PyTorch"],
+        "share of the operations",
+        "share kept",
+    )
+    return {"embeddings": lines_chart(LineChart("embeddings", *about, lines))} if lines else {}
