@@ -8,8 +8,8 @@ from axformer.config import KNOBS, Preset, changed_knobs
 from axformer.forms.kinds import COMPACT
 from axformer.wire.base import NAME_LENGTH
 from axformer.wire.heads import NewHead
-from axformer.wire.kinds import JobKind
 from axformer.wire.run import DATA
+from axformer.wire.states import JobKind
 from store.references import HUB_PREFIX, shown
 from store.tables.jobs import Job
 

@@ -16,9 +16,8 @@ from axformer.wire.base import PageRead
 from axformer.wire.bulk import BulkCancel, BulkRead
 from axformer.wire.handovers import DeliverTo
 from axformer.wire.jobs import JobCreate, JobRead
-from axformer.wire.kinds import JobKind
 from axformer.wire.labelling import LabellingRead, LabelsCreate, NeededRead
-from axformer.wire.states import JobOutcome
+from axformer.wire.states import JobKind, JobOutcome
 from store.states import JobState
 from store.storage.storage import job_folder
 

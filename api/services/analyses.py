@@ -9,7 +9,7 @@ from api.services import posting
 from api.services.posting import check_reference
 from api.services.webhooks import check_webhook
 from axformer.wire.analyses import AnalysisCreate, AnalysisRun
-from axformer.wire.kinds import JobKind
+from axformer.wire.states import JobKind
 from store.repositories.jobs import Created, NewJob
 from store.settings import Settings
 

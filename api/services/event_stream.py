@@ -31,7 +31,7 @@ from store.repositories.jobs import JobStanding
 from store.repositories.keys import is_still_valid
 from store.session import Sessions, session_scope
 from store.states import TERMINAL, WORKING, JobState
-from store.tables.events import Event
+from store.tables.jobs import Event
 
 _RECONNECT_MS = 2000  # what browsers wait before they connect again
 _LOG = structlog.get_logger(__name__)

@@ -12,7 +12,7 @@ from axformer.forms.kinds import COMPACT, KINDS
 from axformer.plan.trial import Trial
 from axformer.wire.base import NAME_LENGTH
 from axformer.wire.jobs import ExportCreate
-from axformer.wire.kinds import JobKind
+from axformer.wire.states import JobKind
 from store.references import UPLOAD_PREFIX
 from store.repositories.files import hold_upload
 from store.repositories.jobs import Created, NewJob, find_of_key

@@ -6,8 +6,7 @@ from sqlalchemy.orm import Session
 
 from api.errors import FieldError, InvalidInputError, NoSuchObjectError
 from api.http.paging import parse_cursor, unknown_cursor
-from axformer.wire.kinds import JobKind
-from axformer.wire.states import JobOutcome
+from axformer.wire.states import JobKind, JobOutcome
 from store.ids import JOB_PREFIX
 from store.page import Page
 from store.repositories import jobs as repository

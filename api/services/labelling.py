@@ -19,7 +19,6 @@ from axformer.scores.labelling import Labels, PathStanding, forms_of, label_of, 
 from axformer.wire.answer_sheet import SHEET, Answer, AnswerSheet, ChangedRow
 from axformer.wire.base import NAME_LENGTH
 from axformer.wire.jobs import ExportCreate
-from axformer.wire.kinds import JobKind
 from axformer.wire.labelling import (
     FormStandingRead,
     LabelExportRead,
@@ -28,6 +27,7 @@ from axformer.wire.labelling import (
     NeededRead,
     NeededRow,
 )
+from axformer.wire.states import JobKind
 from store.repositories.audit import note
 from store.repositories.jobs import find_job
 from store.repositories.keys import Caller

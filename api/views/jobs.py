@@ -10,8 +10,8 @@ from axformer.wire.base import PageRead, Schema
 from axformer.wire.devices import MemoryNeed
 from axformer.wire.handovers import HandoverRead
 from axformer.wire.jobs import JobErrorRead, JobLinks, JobRead, ProgressRead, ReportRead
-from axformer.wire.kinds import JobKind
 from axformer.wire.queue import PlaceRead, QueuedJobRead, QueueRead
+from axformer.wire.states import JobKind
 from axformer.wire.webhooks import Webhook
 from store.page import Page
 from store.references import shown

@@ -15,8 +15,8 @@ from store.references import shown
 from store.repositories.deliveries import NewSecret
 from store.repositories.keys import NewKey
 from store.tables.audit import AuditEntry
-from store.tables.events import Event
 from store.tables.files import Artifact, Upload
+from store.tables.jobs import Event
 from store.tables.teams import ApiKey
 from store.tables.webhooks import Delivery, WebhookSecret
 

@@ -11,9 +11,8 @@ from rich.text import Text
 
 from axformer.cli.display import duration
 from axformer.client.answers import Job, JobProgress, JobReport, Place
-from axformer.wire.kinds import JobKind
 from axformer.wire.metrics import in_words, judging_metric
-from axformer.wire.states import JobOutcome
+from axformer.wire.states import JobKind, JobOutcome
 
 NOTHING = "–"
 _COLOURS = {"succeeded": "green", "failed": "red", "cancelled": "dim", "queued": "yellow", "paused": "yellow"}

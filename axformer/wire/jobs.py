@@ -9,12 +9,11 @@ from axformer.wire.analysis import AnalysisAsked, FindingRead
 from axformer.wire.base import LABEL_COUNT, LabelKey, LabelValue, Name, Schema, printable
 from axformer.wire.devices import Device, DeviceWord, MemoryNeed
 from axformer.wire.handovers import DeliverTo, HandoverRead
-from axformer.wire.kinds import JobKind, KindWord
 from axformer.wire.labelling import LabellingRead
 from axformer.wire.queue import PlaceRead
 from axformer.wire.report import PathPoint
 from axformer.wire.run import DATA, FormName, Run
-from axformer.wire.states import TERMINAL, JobState, OutcomeWord, StateWord
+from axformer.wire.states import TERMINAL, JobKind, JobState, KindWord, OutcomeWord, StateWord
 from axformer.wire.steps import Step
 from axformer.wire.webhooks import Webhook
 

@@ -14,8 +14,7 @@ from store.ids import MESSAGE_PREFIX, WEBHOOK_SECRET_PREFIX, new_id
 from store.page import Page, page_of
 from store.settings import Settings
 from store.signing import SALT_BYTES, SigningKey, open_vault, signing_key, webhook_secret
-from store.tables.events import Event
-from store.tables.jobs import Job
+from store.tables.jobs import Event, Job
 from store.tables.teams import Team
 from store.tables.webhooks import Delivery, WebhookSecret
 

@@ -8,8 +8,7 @@ from sqlalchemy.orm import Session
 
 from store.page import Page, page_of
 from store.repositories.deliveries import add_delivery
-from store.tables.events import Event
-from store.tables.jobs import Job
+from store.tables.jobs import Event, Job
 
 
 def record_event(session: Session, job: Job, type: str, data: Mapping[str, Any] | None = None) -> Event:

@@ -9,8 +9,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session, undefer
 
 from axformer.wire.devices import Device
-from axformer.wire.kinds import JobKind
-from axformer.wire.states import JobOutcome
+from axformer.wire.states import JobKind, JobOutcome
 from store.ids import JOB_PREFIX, new_id
 from store.page import Page, page_of
 from store.repositories.events import record_event

@@ -12,8 +12,7 @@ from axformer.labels import agreed_labels
 from axformer.scores.labelling import Labels
 from axformer.wire.answer_sheet import Answer
 from axformer.wire.labelling import LabellingRead
-from store.tables.jobs import Job
-from store.tables.labels import RowLabel
+from store.tables.jobs import Job, RowLabel
 from store.tables.teams import ApiKey
 
 

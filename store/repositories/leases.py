@@ -22,8 +22,7 @@ from store.repositories.workers import is_any_large_enough, see_process
 from store.states import ACTIVE, JobState
 from store.summaries import outcome_of, summary_of
 from store.tables.files import Artifact
-from store.tables.jobs import Job
-from store.tables.trials import TrialRow
+from store.tables.jobs import Job, TrialRow
 
 _NO_TRIALS: Mapping[str, Any] = {"done": 0, "known": 1, "seconds": 0.0, "seconds_left": None}
 """The progress of a job whose first trial is yet to come."""

@@ -17,9 +17,8 @@ from store.repositories.events import record_event
 from store.repositories.steering import delete_job
 from store.states import ACTIVE, TERMINAL
 from store.tables.audit import AuditEntry
-from store.tables.events import Event
 from store.tables.files import Artifact, Upload
-from store.tables.jobs import REFERENCES, Job
+from store.tables.jobs import REFERENCES, Event, Job
 from store.tables.webhooks import Delivery
 from store.tables.workers import OutboxMessage
 

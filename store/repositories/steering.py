@@ -6,14 +6,13 @@ from sqlalchemy import delete, func
 from sqlalchemy.exc import NoResultFound
 from sqlalchemy.orm import Session
 
-from axformer.wire.kinds import JobKind
+from axformer.wire.states import JobKind
 from store.errors import IllegalTransitionError
 from store.repositories.moves import lock_job, move_job
 from store.repositories.workers import add_message
 from store.states import TERMINAL, WORKING, JobState
 from store.tables.files import Artifact
-from store.tables.jobs import Job
-from store.tables.trials import TrialRow
+from store.tables.jobs import Job, TrialRow
 
 
 def request_cancel(session: Session, job_id: str) -> Job:

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from axformer.plan.elements import ElementKind
 from axformer.plan.trial import Trial, Verdict
-from store.tables.trials import TrialRow
+from store.tables.jobs import TrialRow
 
 SORTABLE = ("seq", "phase", "element", "verdict", "loss", "helped", "parameters", "seconds")
 """Columns that a table can be sorted by."""

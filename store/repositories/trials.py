@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from axformer.plan.trial import Trial
 from store.page import Page, page_of
 from store.repositories.jobs import Created, NewJob, create_job
-from store.tables.trials import TrialRow
+from store.tables.jobs import TrialRow
 
 _COLUMNS = tuple(getattr(TrialRow, name) for name in Trial.model_fields)
 BEFORE_FIRST = -1

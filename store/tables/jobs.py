@@ -1,4 +1,4 @@
-"""Jobs: the request, the state, the worker, and the result."""
+"""Jobs: the request, the state, the worker, and the result; and the events, trials and labels of each."""
 
 from datetime import datetime
 from typing import Any
@@ -16,12 +16,14 @@ from sqlalchemy import (
     func,
     text,
 )
+from sqlalchemy.dialects.postgresql import JSON, JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from axformer.config import DEFAULT_METHOD
+from axformer.wire.answer_sheet import Answer
 from axformer.wire.devices import Device
-from axformer.wire.kinds import JobKind
 from axformer.wire.run import DATA
+from axformer.wire.states import JobKind
 from store.states import ACTIVE, JobState
 from store.tables.base import Base, CreatedAt, text_enum
 
@@ -166,3 +168,59 @@ WORK = case(
 def work_of(job: Job) -> str:
     """What a job is: the method of a run, otherwise its kind."""
     return str(job.config.get("method", DEFAULT_METHOD)) if job.kind == JobKind.PASS else str(job.kind)
+
+
+class Event(Base):
+    """One thing that happened to a job, numbered from 1 without gaps, written in the transaction that did it."""
+
+    __tablename__ = "events"
+
+    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
+    seq: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    type: Mapped[str]
+    data: Mapped[dict[str, Any]]
+    created_at: Mapped[CreatedAt]
+
+
+class TrialRow(Base):
+    """One trial of a job, with the fields of ``axformer.plan.trial.Trial``."""
+
+    __tablename__ = "trials"
+
+    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
+    seq: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    phase: Mapped[str]
+    element: Mapped[str | None]
+    loss: Mapped[float] = mapped_column(Double)
+    loss_is_bound: Mapped[bool]
+    helped: Mapped[int | None]
+    samples: Mapped[int]
+    total: Mapped[int]
+    min_loss: Mapped[float] = mapped_column(Double)
+    verdict: Mapped[str]
+    precision: Mapped[str]
+    parameters: Mapped[int]
+    seconds: Mapped[float] = mapped_column(Double)
+    plan: Mapped[list[dict[str, Any]] | None] = mapped_column(JSONB(none_as_null=True))
+    """What is left, layer by layer, if the trial is of a whole plan."""
+    milliseconds: Mapped[dict[str, list[float]] | None] = mapped_column(JSONB(none_as_null=True))
+    """What blocks cost at each size, in the base trial of a run that chooses by latency."""
+    figures: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    """Figures of the model, if the trial is of a whole plan; as text, since the first metric comes first."""
+    levels: Mapped[list[dict[str, Any]] | None] = mapped_column(JSONB(none_as_null=True))
+    """The level table, in the first trial that needed it."""
+
+
+class RowLabel(Base):
+    """One person's label for a changed answer of a finished job."""
+
+    __tablename__ = "row_labels"
+
+    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
+    row_id: Mapped[str] = mapped_column(primary_key=True)
+    """The id of the row on the job's answer sheet."""
+    key_id: Mapped[str] = mapped_column(primary_key=True)
+    """The key that gave it, which stands for a person."""
+    label: Mapped[Answer] = mapped_column(JSONB)
+    given_at: Mapped[CreatedAt]
+    """When it was given or last changed."""

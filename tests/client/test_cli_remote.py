@@ -17,7 +17,7 @@ from axformer.client.address import login_file
 from axformer.plan.trial import Trial
 from axformer.wire.analysis import ANALYSIS_FORMAT, Reports
 from axformer.wire.devices import Device
-from axformer.wire.kinds import JobKind
+from axformer.wire.states import JobKind
 from store.repositories.audit import Operator
 from store.repositories.jobs import hub_token_of
 from store.repositories.workers import note_worker

@@ -6,7 +6,7 @@ from pydantic import SecretStr
 
 import axformer
 from axformer.data.columns import DataSource
-from axformer.wire.kinds import JobKind
+from axformer.wire.states import JobKind
 from store.settings import Settings
 from tests.gpu.test_cuda import DEVICE, NEEDS_DEVICE, PASS
 from tests.runs import run_of

@@ -3,7 +3,7 @@
 import pytest
 
 from axformer.wire.analysis import ANALYSIS_FORMAT
-from axformer.wire.kinds import JobKind
+from axformer.wire.states import JobKind
 from store.repositories.jobs import list_jobs
 from store.session import session_scope
 from store.tables.jobs import Job

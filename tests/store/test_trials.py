@@ -10,8 +10,7 @@ from store.repositories import jobs, leases
 from store.repositories.trace_views import element_points, gone_neurons
 from store.repositories.trials import all_trials, trials_after
 from store.session import Sessions, session_scope
-from store.tables.jobs import Job
-from store.tables.trials import TrialRow
+from store.tables.jobs import Job, TrialRow
 from tests.store.makers import Makers, claim, reload
 
 COUNTS = st.integers(0, 2**63 - 1)  # what a bigint holds

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from axformer.wire.kinds import JobKind
+from axformer.wire.states import JobKind
 from store.repositories import jobs, queue
 from store.session import Sessions, session_scope
 from store.tables.jobs import work_of

@@ -6,9 +6,9 @@ from functools import partial
 
 from axformer.scores.labelling import Labels
 from axformer.wire.analyses import AnalysisRun
-from axformer.wire.kinds import JobKind
 from axformer.wire.references import says_nothing, shown_name
 from axformer.wire.run import SettledRun
+from axformer.wire.states import JobKind
 from axformer.wire.steps import StepName
 from store.references import shown
 from store.repositories import leases

@@ -13,9 +13,9 @@ from axformer.forms.kinds import COMPACT
 from axformer.scores.certificate import certify_sheet
 from axformer.wire.analysis import Analysis
 from axformer.wire.answer_sheet import SHEET, AnswerSheet
-from axformer.wire.kinds import JobKind
 from axformer.wire.report import Report
 from axformer.wire.run import SettledRun
+from axformer.wire.states import JobKind
 from store.errors import PauseRequestedError
 from store.repositories import leases
 from store.states import JobState

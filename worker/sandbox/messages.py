@@ -26,8 +26,8 @@ from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Trial
 from axformer.wire import answer_sheet
 from axformer.wire.analyses import AnalysisRun
-from axformer.wire.kinds import JobKind
 from axformer.wire.run import SettledRun
+from axformer.wire.states import JobKind
 from axformer.wire.steps import Step
 from worker.sandbox.errors import Reason
 

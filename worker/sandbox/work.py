@@ -31,8 +31,8 @@ from axformer.plan.trial import Trial, Verdict
 from axformer.pulse import felt_by
 from axformer.run import PruningRun
 from axformer.surroundings import Surroundings
-from axformer.wire.kinds import JobKind
 from axformer.wire.run import DATA, Run
+from axformer.wire.states import JobKind
 from axformer.wire.steps import Step
 from worker.sandbox.analyses import carry_out, first_look, open_inputs
 from worker.sandbox.errors import Reason

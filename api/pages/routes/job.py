@@ -20,8 +20,8 @@ from api.resources import Resources
 from api.services import artifacts, jobs
 from api.services.inputs.look import names_of
 from axformer.config import changed_knobs
-from axformer.wire.kinds import JobKind
 from axformer.wire.run import DATA
+from axformer.wire.states import JobKind
 from store.errors import StorageError
 from store.repositories.jobs import JobStanding
 from store.repositories.trace_views import trace_totals

@@ -15,8 +15,8 @@ from axformer.analysis.inputs import WantedReports
 from axformer.analyzing import carry_out, open_analysis
 from axformer.data.columns import DataSource
 from axformer.wire.analysis import Analysis
-from axformer.wire.kinds import JobKind
 from axformer.wire.provenance import PROVENANCE
+from axformer.wire.states import JobKind
 from store.repositories.steering import request_cancel, request_pause, resume_job, retry_job
 from store.session import session_scope
 from store.states import JobState

@@ -8,7 +8,7 @@ import pytest
 from axformer.plan.elements import Dimensions
 from axformer.plan.path import Stop, file_at
 from axformer.plan.plan import parse_plan_file
-from axformer.wire.kinds import JobKind
+from axformer.wire.states import JobKind
 from store.repositories.jobs import NewJob
 from store.repositories.trials import create_export
 from store.session import session_scope

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from axformer.wire.kinds import JobKind
+from axformer.wire.states import JobKind
 from axformer.wire.steps import StepName
 from store.settings import Settings
 from store.states import JobState

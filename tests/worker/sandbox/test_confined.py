@@ -15,7 +15,7 @@ import pytest
 from axformer.forms.kinds import COMPACT, KINDS, ONNX_INT8
 from axformer.plan.trial import Trial
 from axformer.reporting.environment import commit
-from axformer.wire.kinds import JobKind
+from axformer.wire.states import JobKind
 from store.settings import Settings
 from store.states import WORKING, JobState
 from tests import forked
