@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -115,6 +116,22 @@ def spawn(
             start_new_session=True,
         )
     return Child(name=name, process=process, log=log, stop_signal=stop_signal)
+
+
+def descendants(pid: int) -> list[psutil.Process]:
+    """The living descendants of a process.
+
+    ``psutil.Process.children`` leaves out children that seem older than their parent. It computes both ages from the boot
+    time, which changes when the clock is set in between, and then misses young processes.
+    """
+    children: defaultdict[int, list[psutil.Process]] = defaultdict(list)
+    for process in psutil.process_iter():
+        with suppress(psutil.NoSuchProcess):
+            children[process.ppid()].append(process)
+    tree = children[pid]
+    for process in tree:  # the list grows during the loop
+        tree.extend(children[process.pid])
+    return tree
 
 
 LOOPBACK = "127.0.0.1"

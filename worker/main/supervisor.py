@@ -23,9 +23,9 @@ from store.repositories.leases import abandon, release
 from store.repositories.workers import Held, held_by
 from store.session import Sessions, session_scope
 from store.system.launch import PR_SET_PDEATHSIG
+from store.system.processes import descendants
 from worker.base.context import worker_name
 from worker.base.periodic import Periodic
-from worker.sandbox.descendants import descendants
 
 _LOG = structlog.get_logger(__name__)
 

@@ -26,8 +26,8 @@ from typing import NoReturn
 import psutil
 
 from axformer.cli.libraries import importing
+from store.system.processes import descendants
 from worker.sandbox import launch, privileges
-from worker.sandbox.descendants import descendants
 
 REQUEST = b"f"
 """The byte that is sent with the descriptors of :class:`Handed`."""

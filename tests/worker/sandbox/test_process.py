@@ -14,9 +14,9 @@ import pytest
 from pydantic import SecretStr
 
 from store.settings import Settings
+from store.system.processes import descendants
 from tests.waiting import wait_until
 from tests.worker.sandbox import obedient
-from worker.sandbox.descendants import descendants
 from worker.sandbox.launch import FILES, NETWORK
 from worker.sandbox.launch import ROOT as OWN_ROOT
 from worker.sandbox.parent import NAME

@@ -7,7 +7,7 @@ from itertools import count
 import psutil
 import pytest
 
-from worker.sandbox.descendants import descendants
+from store.system.processes import descendants
 
 TREE = (
     "import subprocess, sys\n"
