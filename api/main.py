@@ -19,9 +19,8 @@ from fastapi import APIRouter, FastAPI
 from api import openapi
 from api.http import problems
 from api.metrics import MeasuredMiddleware
-from api.middleware.body_limit import BodyLimitMiddleware
 from api.middleware.headers import AnswerHeadersMiddleware, RequestIdMiddleware
-from api.middleware.shedding import SheddingMiddleware
+from api.middleware.limits import BodyLimitMiddleware, SheddingMiddleware
 from api.pages.mount import mount, share
 from api.pages.routes import new_job
 from api.resources import open_resources

@@ -17,11 +17,11 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from api.http.problems import MEDIA_TYPE
 from api.pages.context import FOREVER, PAGE_HEADERS, Pages
 from api.pages.deps import PagesDep
-from api.pages.routes import board, compare, job, label, new_analysis, new_job, path, sign_in, steering, team, trace
+from api.pages.routes import board, compare, job, label, new_analysis, new_job, path, sign_in, team, trace
 from api.pages.session import SESSION_COOKIE, SIGN_IN
 from store.settings import Settings
 
-_PAGES = (sign_in, board, trace, path, label, job, steering, new_job, new_analysis, compare, team)
+_PAGES = (sign_in, board, trace, path, label, job, new_job, new_analysis, compare, team)
 _DOCS_POLICY = PAGE_HEADERS["Content-Security-Policy"].replace("img-src 'self'", "img-src 'self' data:")
 """The style sheet of Swagger UI holds its icons."""
 static = APIRouter()

@@ -1,23 +1,25 @@
-"""The page of a job: the progress of its pass, what is left of the model, its events, and its files."""
+"""The page of a job: the progress of its pass, what is left of the model, its events, and its files; and the actions on it, the
+same as in the API, recorded in the same log."""
 
 import time
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, BackgroundTasks, Request
 from sqlalchemy.orm import Session
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import RedirectResponse, Response, StreamingResponse
 
-from api.deps import ReadingDep, ResourcesDep, StorageDep
+from api.deps import ReadingDep, ResourcesDep, SessionDep, StorageDep
 from api.errors import NoSuchObjectError
 from api.http import downloads
 from api.http.downloads import attachment, tar_of
 from api.pages import stream
-from api.pages.context import Pages
-from api.pages.deps import PagesDep, Visitor, VisitorDep, still_valid
+from api.pages.context import PAGE_HEADERS, Pages
+from api.pages.deps import FormDep, PagesDep, Visitor, VisitorDep, WriterDep, still_valid
 from api.pages.job_parts import ANALYSIS, REPORT, bundles_of, job_values, label_values
 from api.pages.pictures import PLACE, WidthQuery, chart_of, fragment, holds_plans, map_of
 from api.pages.stream import PageState, Wait
 from api.resources import Resources
-from api.services import artifacts, jobs
+from api.services import artifacts, jobs, steering
+from api.services.artifacts import discard
 from api.services.inputs.look import names_of
 from axformer.config import changed_knobs
 from axformer.wire.run import DATA
@@ -136,6 +138,41 @@ def show_report(
     answer = downloads.answer(found, method=request.method, headers=request.headers)
     answer.headers.update(REPORT_HEADERS)
     return artifacts.counted(session, visitor.caller, f"{job_id}/{name}", answer)
+
+
+@router.post("/cancel")
+@router.post("/pause")
+@router.post("/resume")
+@router.post("/retry")
+@router.post("/delete")
+def steer(
+    job_id: str,
+    request: Request,
+    visitor: WriterDep,
+    _: FormDep,
+    session: SessionDep,
+    storage: StorageDep,
+    resources: ResourcesDep,
+    after_commit: BackgroundTasks,
+) -> Response:
+    """Do what the button says: cancel a job, pause it, queue it again with its trace or from scratch, or delete it."""
+    caller, leads_to = visitor.caller, f"/jobs/{job_id}"
+    match request.url.path.rpartition("/")[2]:
+        case "cancel":
+            steering.cancel(session, caller, job_id)
+        case "pause":
+            steering.pause(session, caller, job_id)
+        case "resume":
+            steering.resume(session, caller, job_id)
+            after_commit.add_task(resources.wakeup.wake)
+        case "retry":
+            steering.retry(session, storage, caller, job_id)
+            after_commit.add_task(resources.wakeup.wake)
+        case "delete":
+            steering.delete(session, caller, job_id)
+            after_commit.add_task(discard, storage, job_folder(job_id))
+            leads_to = "/"
+    return RedirectResponse(leads_to, 303, headers=PAGE_HEADERS)
 
 
 def _look(resources: Resources, pages: Pages, visitor: Visitor, job_id: str) -> PageState | None:
