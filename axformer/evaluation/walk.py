@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from axformer.architectures.base import Architecture, BlockLayout
 from axformer.architectures.hard_attention import READ_ATTRIBUTE
 from axformer.architectures.slices import is_projection
-from axformer.model.absorbed import context_at
+from axformer.model.one_position import context_at
 from axformer.model.tail import ReadPosition, mixes
 from axformer.plan.blocks import Block, blocks_of_layer
 from axformer.plan.plan import Plan

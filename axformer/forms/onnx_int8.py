@@ -78,7 +78,7 @@ def read_graph(path: Path) -> Any:
 
 def _by_head(graph: Any) -> list[str]:
     """Names of products with one matrix for each head, for which ONNX Runtime has no scales per output. They are small:
-    attention with one query per row (:mod:`axformer.model.absorbed`)."""
+    attention with one query per row (:func:`axformer.model.one_position.context_at`)."""
     stacked = {weight.name for weight in graph.initializer if len(weight.dims) > MATRIX}
     return [node.name for node in graph.node if node.op_type in LINEAR and stacked.intersection(node.input)]
 

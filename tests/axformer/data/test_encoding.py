@@ -17,10 +17,9 @@ from axformer.tasks.classification import Classification
 from axformer.tasks.masked_lm import MASKED_SHARE, MaskedLanguageModelling, hidden_places
 from axformer.tasks.multi_label import MultiLabelClassification
 from axformer.tasks.multiple_choice import MultipleChoice
-from axformer.tasks.question_answering import QuestionAnswering
+from axformer.tasks.question_answering import QuestionAnswering, SpanScores
 from axformer.tasks.registry import task_of
 from axformer.tasks.reranking import Reranking
-from axformer.tasks.spans import SpanScores
 from axformer.tasks.token_classification import TokenClassification
 from tests.axformer.tasks.test_losses import CASES, TAGS, model_of, samples_of, tagged_config
 from tests.tiny_models import MAX_TOKENS, WORDS, question_rows, tiny_config, tiny_rows, tiny_tokenizer

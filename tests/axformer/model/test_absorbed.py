@@ -9,7 +9,7 @@ from torch import nn
 
 from axformer.architectures.base import PlainAttention
 from axformer.architectures.hard_attention import READ_ATTRIBUTE, TOP_K_ATTRIBUTE, attention_forward
-from axformer.model.absorbed import context_at
+from axformer.model.one_position import context_at
 
 HIDDEN, SIZE = 24, 6
 

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from axformer.tasks.linear_probe import right_by_probe
+from axformer.tasks.embedding import right_by_probe
 
 ROWS, NUMBERS = 400, 32
 

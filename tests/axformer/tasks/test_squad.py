@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from axformer.data.written import words_of
-from axformer.tasks.question_answering import exact_match, word_f1
-from axformer.tasks.spans import MAX_ANSWER_TOKENS, SpanScores, Window, best_span
+from axformer.tasks.question_answering import MAX_ANSWER_TOKENS, SpanScores, Window, best_span, exact_match, word_f1
 
 
 def test_what_counts_of_an_answer() -> None:

@@ -21,9 +21,8 @@ from axformer.methods.confirmation import CONFIRMING
 from axformer.pruning import prune
 from axformer.run import PruningRun
 from axformer.scores.measured import measure
-from axformer.tasks.question_answering import QuestionAnswering
+from axformer.tasks.question_answering import QuestionAnswering, best_span
 from axformer.tasks.right_answers import right_answers
-from axformer.tasks.spans import best_span
 from tests.axformer.tasks.test_losses import partly_answered_rows, samples_of
 from tests.axformer.tasks.test_squad import WINDOW, scores
 from tests.tiny_models import question_rows, tiny_config, tiny_head, tiny_tokenizer, write_rows
