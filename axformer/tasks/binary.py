@@ -23,15 +23,29 @@ from axformer.tasks.texts import TextInputs, tokenize_texts
 _ANSWERS = ("0", "1")
 
 
-@dataclass(frozen=True)
-class SigmoidOutput(TextInputs, ABC):
-    """One logit for each sample, against a label between 0 and 1; the loss is the binary cross-entropy."""
-
-    notes: tuple[str, ...] = ()
-    """Why the labels are read this way."""
+class OneLogit:
+    """Of a task whose model rows have one logit and a label between 0 and 1; the loss is the binary cross-entropy."""
 
     pooled = True
     pipeline = "text-classification"
+
+    def losses(self, output: Any, batch: Batch) -> Tensor:
+        return functional.binary_cross_entropy_with_logits(output.logits.squeeze(-1), batch.labels, reduction="none")
+
+    def predicted(self, output: Any, batch: Batch) -> Predicted:  # noqa: ARG002 - the protocol's signature
+        return each_row(output.logits, OutcomeKind.FLAGS)
+
+    def answers(self, output: Any, batch: Batch) -> list[float]:  # noqa: ARG002 - the protocol's signature
+        logits: list[float] = output.logits.squeeze(-1).tolist()
+        return logits
+
+
+@dataclass(frozen=True)
+class SigmoidOutput(OneLogit, TextInputs, ABC):
+    """One label for each sample."""
+
+    notes: tuple[str, ...] = ()
+    """Why the labels are read this way."""
 
     @abstractmethod
     def labels(self, rows: Rows) -> list[float]:
@@ -46,16 +60,6 @@ class SigmoidOutput(TextInputs, ABC):
         features, cut = tokenize_texts(rows, tokenizer, limits)
         alike = f"only one label, {numbers[0]:g}," if len(set(numbers)) == 1 else None
         return replace(one_row_a_sample(features, numbers, cut), alike=alike, notes=self.notes)
-
-    def losses(self, output: Any, batch: Batch) -> Tensor:
-        return functional.binary_cross_entropy_with_logits(output.logits.squeeze(-1), batch.labels, reduction="none")
-
-    def predicted(self, output: Any, batch: Batch) -> Predicted:  # noqa: ARG002 - the protocol's signature
-        return each_row(output.logits, OutcomeKind.FLAGS)
-
-    def answers(self, output: Any, batch: Batch) -> list[float]:  # noqa: ARG002 - the protocol's signature
-        logits: list[float] = output.logits.squeeze(-1).tolist()
-        return logits
 
 
 class BinaryClassification(SigmoidOutput):

@@ -9,15 +9,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from torch import Tensor
-from torch.nn import functional
 
-from axformer.data.batches import Batch
 from axformer.data.encoding import Encoded, TokenLimits, tokenize, without_labels
 from axformer.data.rows import Rows
 from axformer.data.written import written_out
 from axformer.errors import CheckpointError, DataError
-from axformer.tasks.divergence import OutcomeKind, Predicted, each_row
+from axformer.tasks.binary import OneLogit
 from axformer.tasks.guess import Guess, guess_of_degrees, mean_by_sample
 from axformer.tasks.numbers import number_of
 from axformer.tasks.standing import LabelAgreement
@@ -27,15 +24,13 @@ PLACES = 10
 _GAINS = 1 / np.log2(np.arange(PLACES) + 2)
 
 
-class Reranking:
-    """A score for each passage of a query; the loss is the binary cross-entropy, averaged over the passages.
+class Reranking(OneLogit):
+    """A score for each passage of a query; the loss is averaged over the passages.
 
     A label is the grade of a passage divided by the highest in its list: 1 for the right ones.
     """
 
     name = "reranking"
-    pooled = True
-    pipeline = "text-classification"
 
     @classmethod
     def of(cls, config: Any) -> "Reranking":
@@ -71,16 +66,6 @@ class Reranking:
         asked = [queries[row] for row in sample_of_row]
         encoding, cut = tokenize(rows, tokenizer, asked, texts, limits, sample_of_row=sample_of_row)
         return without_labels(dict(encoding), sample_of_row, cut)
-
-    def losses(self, output: Any, batch: Batch) -> Tensor:
-        return functional.binary_cross_entropy_with_logits(output.logits.squeeze(-1), batch.labels, reduction="none")
-
-    def predicted(self, output: Any, batch: Batch) -> Predicted:  # noqa: ARG002 - the protocol's signature
-        return each_row(output.logits, OutcomeKind.FLAGS)
-
-    def answers(self, output: Any, batch: Batch) -> list[float]:  # noqa: ARG002 - the protocol's signature
-        scores: list[float] = output.logits.squeeze(-1).tolist()
-        return scores
 
     def tops(self, answers: Sequence[float], encoded: Encoded) -> list[int]:
         """The place of each row's best passage in its list."""
