@@ -36,8 +36,7 @@ def submit(session: Session, settings: Settings, team_id: str, body: AnalysisCre
 
 def _job(settings: Settings, team_id: str, body: AnalysisCreate) -> NewJob:
     refusals = Refusals()
-    references = posting.references_of(body)
-    for pointer, uri in references:
+    for pointer, uri in posting.references_of(body):
         with refusals.gathered():
             check_reference(uri, pointer, is_checkpoint=pointer in posting.CHECKPOINTS, settings=settings)
     for name in body.reports or ():
@@ -47,21 +46,8 @@ def _job(settings: Settings, team_id: str, body: AnalysisCreate) -> NewJob:
         if body.webhook is not None:
             check_webhook(settings, body.webhook)
     refusals.check()
-    return NewJob(
-        team_id=team_id,
-        name=body.name,
-        kind=JobKind.ANALYSIS,
-        spec={
-            "run": body.model_dump(mode="json", exclude_unset=True, include=set(AnalysisRun.model_fields)),
-            **posting.asked_memory(body),
-        },
-        priority=body.priority,
-        device=body.device,
-        labels=dict(body.labels),
-        max_attempts=settings.max_attempts,
-        webhook=body.webhook.model_dump(mode="json") if body.webhook else None,
-        hub_token=posting.locked_token(settings, body.hub_token, [uri for _, uri in references]),
-    )
+    spec = {"run": body.model_dump(mode="json", exclude_unset=True, include=set(AnalysisRun.model_fields))}
+    return posting.posted_job(settings, team_id, body, spec, JobKind.ANALYSIS)
 
 
 def _check_report(body: AnalysisCreate, name: str) -> None:

@@ -15,9 +15,10 @@ from api.services.quotas import check_queued
 from api.services.webhooks import check_secret, check_webhook
 from axformer.data.formats import data_suffix, why_not_data
 from axformer.errors import ConfigError
-from axformer.wire.analyses import AnalysisRun
-from axformer.wire.jobs import JobCreate, Posted
+from axformer.wire.analyses import AnalysisCreate, AnalysisRun
+from axformer.wire.jobs import JobCreate
 from axformer.wire.run import Run, SettledRun
+from axformer.wire.states import JobKind
 from store.errors import ReferenceFormError
 from store.references import HUB_PREFIX, UPLOAD_PREFIX, Scheme, parse_reference, shown
 from store.repositories.files import hold_upload
@@ -91,24 +92,39 @@ def new_job(settings: Settings, team_id: str, body: JobCreate) -> NewJob:
         if body.deliver is not None:
             handover_token = locked_target(settings, body.deliver, "#/deliver")
     refusals.check()
+    handover = new_handover(body.deliver.uri) if body.deliver else None
+    new = posted_job(settings, team_id, body, settled.stored())
+    return replace(new, handover=handover, handover_token=handover_token)
+
+
+def posted_job(
+    settings: Settings,
+    team_id: str,
+    body: JobCreate | AnalysisCreate,
+    spec: dict[str, Any],
+    kind: JobKind = JobKind.PASS,
+) -> NewJob:
+    """A job with what any body says of it.
+
+    Args:
+        spec: what it does; how much memory its owner asks for, if any, is added.
+
+    Raises:
+        InvalidInputError: it has a hub token and reads nothing from the hub.
+    """
+    memory = {} if body.device_memory is None else {"memory": {"asked": body.device_memory}}
     return NewJob(
         team_id=team_id,
         name=body.name,
-        spec=settled.stored() | asked_memory(body),
+        kind=kind,
+        spec=spec | memory,
         priority=body.priority,
         device=body.device,
         labels=dict(body.labels),
         max_attempts=settings.max_attempts,
         webhook=body.webhook.model_dump(mode="json") if body.webhook else None,
-        handover=new_handover(body.deliver.uri) if body.deliver else None,
-        handover_token=handover_token,
         hub_token=locked_token(settings, body.hub_token, [uri for _, uri in references_of(body)]),
     )
-
-
-def asked_memory(posted: Posted) -> dict[str, Any]:
-    """The part of a job's spec that says how much memory its owner asks for, if any."""
-    return {} if posted.device_memory is None else {"memory": {"asked": posted.device_memory}}
 
 
 def reused_key(key: str | None, made: str) -> InvalidInputError:
@@ -127,14 +143,9 @@ def locked_token(settings: Settings, token: SecretStr | None, uris: Sequence[str
     if token is None:
         return None
     if not any(uri.startswith(HUB_PREFIX) for uri in uris):
-        raise unused_token()
+        detail = f"is for {HUB_PREFIX} references, and there are none; leave it out"
+        raise InvalidInputError(f"hub_token {detail}", errors=[FieldError(detail, pointer="#/hub_token")])
     return open_vault(settings).lock(token.get_secret_value())
-
-
-def unused_token() -> InvalidInputError:
-    """The error for a hub token without any reference to the hub."""
-    detail = f"is for {HUB_PREFIX} references, and there are none; leave it out"
-    return InvalidInputError(f"hub_token {detail}", errors=[FieldError(detail, pointer="#/hub_token")])
 
 
 def remember_answer(job: Job, text: str) -> None:
