@@ -75,7 +75,10 @@ FormsOption = Annotated[
     str | None,
     typer.Option(help="Forms of the result, comma-separated: compact, stock, zeroed, onnx, onnx_fp16, onnx_int8."),
 ]
-
+AcceptPoorOption = Annotated[
+    bool,
+    typer.Option("--accept-poor-model", help="Go on even if the untouched model is worse than guessing on the data."),
+]
 ReportJsonOption = Annotated[bool, typer.Option("--json", help="Print report.json; progress goes to standard error.")]
 LabelOption = Annotated[list[str] | None, typer.Option(help="A label to find the job by: key=value; may be repeated.")]
 WebhookEventOption = Annotated[
@@ -236,12 +239,7 @@ class RunOptions:
     pooling: PoolingOption = None
     forms: FormsOption = None
     at_most: Annotated[float | None, typer.Option(help=_said("at_most"), metavar="POINTS")] = None
-    accept_poor_model: Annotated[
-        bool,
-        typer.Option(
-            "--accept-poor-model", help="Go on even if the untouched model is worse than guessing on the data."
-        ),
-    ] = False
+    accept_poor_model: AcceptPoorOption = False
 
     def run(self) -> Run:
         """The run, which is not settled yet.

@@ -11,7 +11,15 @@ from axformer.cli.deploying import show_path
 from axformer.cli.failing import failing
 from axformer.cli.int8 import show_as_it_is
 from axformer.cli.libraries import ready
-from axformer.cli.options import CheckpointArgument, ColumnsOption, ReportJsonOption, RunOptions, beside, columns_of
+from axformer.cli.options import (
+    AcceptPoorOption,
+    CheckpointArgument,
+    ColumnsOption,
+    ReportJsonOption,
+    RunOptions,
+    beside,
+    columns_of,
+)
 from axformer.cli.prune import answer, carry_out
 from axformer.config.goals import GoalName
 from axformer.data.columns import ANSWERS, DataSource
@@ -36,12 +44,7 @@ def slim(
         float | None,
         typer.Option(min=0, help="The points that may be lost; by default as few as the rows are likely to certify."),
     ] = None,
-    accept_poor_model: Annotated[
-        bool,
-        typer.Option(
-            "--accept-poor-model", help="Go on even if the untouched model is worse than guessing on the data."
-        ),
-    ] = False,
+    accept_poor_model: AcceptPoorOption = False,
     as_json: ReportJsonOption = False,
 ) -> None:
     """Write a model as it is in ONNX int8, then the smallest of four smaller ones that the rows can vouch for."""
