@@ -11,7 +11,6 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
 from safetensors.torch import load_file, save_file
 from torch import Tensor
@@ -71,7 +70,7 @@ class FreshPython:
         self._started = interpreter.launch(self._program)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._started is not None:
             self._started.end()
 

@@ -1,13 +1,12 @@
 """Files behind URLs."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from email.message import Message
 from urllib.parse import quote, urlsplit, urlunsplit
 
 import httpx2
 
-from store.references import ParsedReference
 from worker.fetching.addresses import PinnedTransport
 from worker.fetching.deadline import Deadline
 from worker.fetching.errors import (
@@ -20,7 +19,7 @@ from worker.fetching.errors import (
     SourceUnavailable,
 )
 from worker.fetching.policy import FetchPolicy
-from worker.fetching.source import SourceContent
+from worker.fetching.source import ReferenceSource, SourceContent
 
 MAX_REDIRECTS = 5
 CHUNK_BYTES = 1 << 18
@@ -44,25 +43,11 @@ _TRY_AGAIN = (408, 425, 429)
 _FIRST_SERVER_ERROR = 500
 
 
-class HttpSource:
-    """A URL: of a file, or of a directory whose files are asked for by name."""
-
-    def __init__(self, reference: ParsedReference, policy: FetchPolicy) -> None:
-        self._reference = reference
-        self._policy = policy
-
-    @property
-    def filename(self) -> str:
-        """See :class:`worker.fetching.source.ReferenceSource`."""
-        return self._reference.filename
-
-    def names(self) -> Sequence[str] | None:
-        """None: a URL cannot be listed."""
-        return None
+class HttpSource(ReferenceSource):
+    """A URL, which cannot be listed: of a file, or of a directory whose files are asked for by name."""
 
     @contextmanager
     def open(self, name: str | None, known: str | None) -> Iterator[SourceContent | None]:
-        """See :class:`worker.fetching.source.ReferenceSource`."""
         parts = urlsplit(self._reference.uri)
         path = parts.path if name is None else f"{parts.path.rstrip('/')}/{quote(name)}"
         url = urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))

@@ -14,37 +14,27 @@ from store.references import ParsedReference
 from worker.fetching.errors import ReferenceDenied, ReferenceMissing, SourceUnavailable
 from worker.fetching.http import open_url
 from worker.fetching.policy import FetchPolicy, with_private_host
-from worker.fetching.source import SourceContent
+from worker.fetching.source import ReferenceSource, SourceContent
 
 
-class HubSource:
+class HubSource(ReferenceSource):
     """A repository of models, or a file of a repository of data sets."""
 
     def __init__(self, reference: ParsedReference, policy: FetchPolicy) -> None:
-        self._reference = reference
+        # The operator chose the hub, so its host may be private; where it redirects to is checked as everywhere.
+        super().__init__(reference, with_private_host(policy, urlsplit(policy.hub_endpoint).hostname or ""))
         self._type = "dataset" if reference.path else "model"
         self._endpoint = policy.hub_endpoint
         # False: no token that happens to lie on this machine
         self._token: str | bool = (policy.uses_credentials(reference) and policy.hub_token) or False
-        # The operator chose the hub, so its host may be private; where it redirects to is checked as everywhere.
-        self._policy = with_private_host(policy, urlsplit(policy.hub_endpoint).hostname or "")
-
-    @property
-    def filename(self) -> str:
-        """See :class:`worker.fetching.source.ReferenceSource`."""
-        return self._reference.filename
 
     def names(self) -> Sequence[str] | None:
-        """See :class:`worker.fetching.source.ReferenceSource`."""
         return sorted(name for name in self._commit[1] if "/" not in name or name in MODULE_FILES)
 
     @contextmanager
     def open(self, name: str | None, known: str | None) -> Iterator[SourceContent | None]:
-        """See :class:`worker.fetching.source.ReferenceSource`.
-
-        A file of a known commit is asked for too, and not read: the hub tells the commit of a gated repository to anybody, so
-        only its answer for the file says whether this token may have what another's has brought.
-        """
+        # A file of a known commit is asked for too, and not read: the hub tells the commit of a gated repository to anybody, so
+        # only its answer for the file says whether this token may have what another's has brought.
         commit, _ = self._commit
         path = name or self._reference.path
         url = hf_hub_url(self._reference.place, path, repo_type=self._type, revision=commit, endpoint=self._endpoint)

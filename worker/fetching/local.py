@@ -12,25 +12,19 @@ from store.references import ParsedReference
 from worker.fetching.errors import ReferenceDenied, ReferenceForbidden, ReferenceInvalid, ReferenceMissing
 from worker.fetching.http import CHUNK_BYTES
 from worker.fetching.policy import FetchPolicy
-from worker.fetching.source import SourceContent
+from worker.fetching.source import ReferenceSource, SourceContent
 
 _COPY = "copy the files with what they lead to (cp -rL)"
 
 
-class LocalSource:
+class LocalSource(ReferenceSource):
     """A ``file://`` reference."""
 
     def __init__(self, reference: ParsedReference, policy: FetchPolicy) -> None:
-        self._reference = reference
+        super().__init__(reference, policy)
         self._roots = [root.resolve() for root in policy.file_roots]
 
-    @property
-    def filename(self) -> str:
-        """See :class:`worker.fetching.source.ReferenceSource`."""
-        return self._reference.filename
-
     def names(self) -> Sequence[str] | None:
-        """See :class:`worker.fetching.source.ReferenceSource`."""
         with self._as_fetch_errors():
             directory = self._resolved(Path(self._reference.path))
             entries = sorted([*directory.iterdir(), *(directory / name for name in MODULE_FILES)])
@@ -46,7 +40,6 @@ class LocalSource:
 
     @contextmanager
     def open(self, name: str | None, known: str | None) -> Iterator[SourceContent | None]:
-        """See :class:`worker.fetching.source.ReferenceSource`."""
         path = Path(self._reference.path)
         with self._as_fetch_errors():
             path = self._resolved(path if name is None else path / name)

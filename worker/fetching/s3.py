@@ -15,27 +15,20 @@ from store.references import ParsedReference
 from worker.fetching.errors import FetchError, ReferenceDenied, ReferenceInvalid, ReferenceMissing, SourceUnavailable
 from worker.fetching.http import CHUNK_BYTES
 from worker.fetching.policy import FetchPolicy
-from worker.fetching.source import SourceContent
+from worker.fetching.source import ReferenceSource, SourceContent
 
 _BLOCK_BYTES = 8 << 20
 """Bytes asked for at a time: large enough that the round trip does not matter."""
 
 
-class S3Source:
+class S3Source(ReferenceSource):
     """An object, or the objects right below a prefix."""
 
     def __init__(self, reference: ParsedReference, policy: FetchPolicy) -> None:
-        self._reference = reference
-        self._policy = policy
+        super().__init__(reference, policy)
         self._path = f"{reference.place}/{reference.path.strip('/')}".rstrip("/")
 
-    @property
-    def filename(self) -> str:
-        """See :class:`worker.fetching.source.ReferenceSource`."""
-        return self._reference.filename
-
     def names(self) -> Sequence[str] | None:
-        """See :class:`worker.fetching.source.ReferenceSource`."""
         with self._as_fetch_errors():
             entries: list[dict[str, Any]] = [*self._files.ls(self._path, detail=True, refresh=True)]
             wanted = {f"{self._path}/{PurePosixPath(file).parent}" for file in MODULE_FILES}
@@ -46,7 +39,6 @@ class S3Source:
 
     @contextmanager
     def open(self, name: str | None, known: str | None) -> Iterator[SourceContent | None]:
-        """See :class:`worker.fetching.source.ReferenceSource`."""
         path = self._path if name is None else f"{self._path}/{name}"
         with self._as_fetch_errors():
             info: dict[str, Any] = self._files.info(path, refresh=True)

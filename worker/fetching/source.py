@@ -1,9 +1,12 @@
 """The one interface behind every scheme, so that caps, retries, hashing and caching are written once."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol
+
+from store.references import ParsedReference
+from worker.fetching.policy import FetchPolicy
 
 
 @dataclass(frozen=True)
@@ -20,12 +23,17 @@ class SourceContent:
     """What the source calls the file, or an ending alone; empty if it says neither."""
 
 
-class ReferenceSource(Protocol):
+class ReferenceSource(ABC):
     """A place that holds the file, or the files, of one reference."""
+
+    def __init__(self, reference: ParsedReference, policy: FetchPolicy) -> None:
+        self._reference = reference
+        self._policy = policy
 
     @property
     def filename(self) -> str:
         """Name of the referenced file itself, whose suffix tells what it is; empty for a directory."""
+        return self._reference.filename
 
     def names(self) -> Sequence[str] | None:
         """Base names of the files in the referenced directory; None where the source cannot list.
@@ -33,7 +41,9 @@ class ReferenceSource(Protocol):
         Raises:
             FetchError: the source refuses, fails, or holds no such directory.
         """
+        return None
 
+    @abstractmethod
     def open(self, name: str | None, known: str | None) -> AbstractContextManager[SourceContent | None]:
         """Start to read a file of the directory, or without a name the referenced file itself.
 

@@ -1,6 +1,6 @@
 """The source for each URI scheme, and the one of files that the job's own team has sent."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 
@@ -19,26 +19,20 @@ FindUpload = Callable[[str], Upload | None]
 """Gives the team's upload with an id, or None, also where it is another team's."""
 
 
-class UploadSource:
-    """An ``upload:<id>`` reference."""
+class UploadSource(ReferenceSource):
+    """An ``upload:<id>`` reference, which is one file."""
 
-    def __init__(self, reference: ParsedReference, find: FindUpload, storage: Storage) -> None:
-        self._reference = reference
+    def __init__(self, reference: ParsedReference, policy: FetchPolicy, find: FindUpload, storage: Storage) -> None:
+        super().__init__(reference, policy)
         self._find = find
         self._storage = storage
 
     @property
     def filename(self) -> str:
-        """See :class:`worker.fetching.source.ReferenceSource`."""
         return self._upload.filename
-
-    def names(self) -> Sequence[str] | None:
-        """None: an upload is one file."""
-        return None
 
     @contextmanager
     def open(self, name: str | None, known: str | None) -> Iterator[SourceContent | None]:
-        """See :class:`worker.fetching.source.ReferenceSource`."""
         assert name is None  # an upload has no files below it
         upload = self._upload
         if upload.sha256 == known:
@@ -96,4 +90,4 @@ def open_source(
 
             return S3Source(reference, policy)
         case Scheme.UPLOAD:
-            return UploadSource(reference, find_upload, storage)
+            return UploadSource(reference, policy, find_upload, storage)

@@ -2,7 +2,6 @@
 
 import threading
 import time
-from types import TracebackType
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
@@ -62,9 +61,7 @@ class Lease:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._over.set()
         self._thread.join()
 

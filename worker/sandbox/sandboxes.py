@@ -1,7 +1,6 @@
 """The sandboxes of a worker process: one per job and one started ahead, all forked from a warm parent to save imports."""
 
 import threading
-from types import TracebackType
 
 import structlog
 
@@ -30,9 +29,7 @@ class Sandboxes:
     def __enter__(self) -> "Sandboxes":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def prepare(self) -> Sandbox:
