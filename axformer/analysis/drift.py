@@ -21,6 +21,7 @@ from torch.nn.functional import cosine_similarity
 from axformer.analysis.advice import Given, advise
 from axformer.analysis.heads import Heads
 from axformer.analysis.positions import Positions, positions_of
+from axformer.analysis.representations import watched_states
 from axformer.analysis.study import Study
 from axformer.architectures.base import Architecture
 from axformer.architectures.hard_attention import ATTENTION_DIMENSIONS, HardAttentionDropout
@@ -28,7 +29,6 @@ from axformer.data.batches import Batch
 from axformer.errors import CheckpointError
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.encoder import Encoder
-from axformer.model.hidden_states import watched_states
 from axformer.wire.analysis import Advice, DriftReport, Recall
 from axformer.wire.steps import Counter, StepName
 

@@ -6,8 +6,10 @@ readers take one state, or some columns, at a time. A *dimension* is a column of
 dimensions are counted state by state.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -17,16 +19,18 @@ import torch
 from torch import Tensor
 
 from axformer.analysis.positions import Positions
+from axformer.architectures.base import Architecture
 from axformer.data.batches import Batch
 from axformer.errors import CheckpointError
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
-from axformer.model.hidden_states import watched_states
 from axformer.wire.steps import Counter, never
 
 ALL = slice(None)
 CHUNK = 1024
 """Positions that a stream hands on together."""
+SeeState = Callable[[int, Tensor], None]
+"""Receives the number of a state, and the state of shape (sequences, tokens, hidden)."""
 
 
 @dataclass(frozen=True)
@@ -148,3 +152,26 @@ def _write(
 
     with watched_states(model, architecture, see):
         model.base_model(**{name: values.flatten(end_dim=-2) for name, values in batch.inputs.items()})
+
+
+@contextmanager
+def watched_states(model: Any, architecture: Architecture, see: SeeState) -> Iterator[None]:
+    """Inside the ``with`` block, call ``see`` with every hidden state of a prepared model, in order, as it is computed.
+
+    Hidden states are the residual stream after the embeddings and after each layer, as transformers counts them. State 0 is
+    what the lowest layer receives, state ``l`` what layer ``l`` receives, and the last one what the base model returns: in
+    families with a norm after the last layer, its output.
+    """
+    layers = architecture.layers(model)
+
+    def of_layer(index: int, _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        hidden = args[0] if args else kwargs["hidden_states"]
+        see(index, hidden if architecture.token_axis == 1 else hidden.transpose(0, 1))
+
+    with ExitStack() as undo:
+        for index, layer in enumerate(layers):
+            hook = layer.register_forward_pre_hook(partial(of_layer, index), with_kwargs=True)
+            undo.callback(hook.remove)
+        last = model.base_model.register_forward_hook(lambda _, __, output: see(len(layers), output[0]))
+        undo.callback(last.remove)
+        yield

@@ -22,11 +22,10 @@ from axformer.intake.foreign import adapter_beside, check_files, remedy_in
 from axformer.intake.limits import BUFFER_BYTES, MISSING_WEIGHTS
 from axformer.intake.names import CONFIG
 from axformer.intake.new_head import head_for, is_new, with_head
-from axformer.intake.partial_weights import FLOATS, check_whole, some
 from axformer.intake.sentences import check_sizes, embedding_in
 from axformer.intake.tokenizer_files import take_tokenizer
 from axformer.intake.weight_names import place_of, prefix_of, unread, unwrapped
-from axformer.intake.weights import Weights, place_weights, read_weights
+from axformer.intake.weights import FLOATS, Weights, check_whole, place_weights, read_weights, some
 from axformer.model.compact import MODEL_TYPE_PREFIX
 from axformer.wire.heads import NewHead
 

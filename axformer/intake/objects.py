@@ -12,7 +12,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from axformer.architectures.heads import Head
 from axformer.errors import CheckpointError, WrongTypeError
-from axformer.intake.partial_weights import some
+from axformer.intake.weights import some
 
 _PLAIN_SWITCHES = {
     "return_dict": True,  # outputs are read by their names
