@@ -9,20 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from axformer.cli import options
 from axformer.cli.characters import Terminal
 from axformer.cli.failing import failing
 from axformer.cli.libraries import ready
-from axformer.cli.options import (
-    ColumnsOption,
-    DeviceOption,
-    FinetuneOption,
-    HeadOption,
-    PoolingOption,
-    columns_of,
-    finetune_of,
-    forms_of,
-    state_of,
-)
 from axformer.config import method_of
 from axformer.data.columns import DataSource
 from axformer.errors import ConfigError
@@ -74,7 +64,7 @@ def apply(
     data: DataOption,
     output: OutputOption,
     forms: UsualFormsOption = None,
-    columns: ColumnsOption = None,
+    columns: options.ColumnsOption = None,
     upto: Annotated[
         int | None, typer.Option(help="Stop at this trial of the pass's trace.jsonl; 0 is the untouched model.")
     ] = None,
@@ -83,16 +73,16 @@ def apply(
     train: Annotated[
         str | None, typer.Option(help="Data to train what is left on, by default as the method does.")
     ] = None,
-    finetune: FinetuneOption = None,
-    head: HeadOption = None,
-    pooling: PoolingOption = None,
-    device: DeviceOption = "auto",
+    finetune: options.FinetuneOption = None,
+    head: options.HeadOption = None,
+    pooling: options.PoolingOption = None,
+    device: options.DeviceOption = "auto",
     as_json: JsonOption = False,
 ) -> None:
     """Apply a plan to a checkpoint without another pass, and write the forms of the result."""
     console = Terminal(stderr=as_json)
     with failing():
-        names, read = None if forms is None else forms_of(forms), columns_of(columns)
+        names, read = None if forms is None else options.forms_of(forms), options.columns_of(columns)
         file = read_plan_file(plan)
         settings, new_head = _training(train, finetune, head, method_of(file.config))
         computing = ready(device, output)
@@ -102,7 +92,7 @@ def apply(
         stop, fits = _stored(plan, file, upto)
         if file.trained and train is None:
             console.print(_NOT_TRAINED, soft_wrap=True)
-        with showing(console, _MAKING, state_of(output)) as around:
+        with showing(console, _MAKING, options.state_of(output)) as around:
             made = apply_plan(
                 file,
                 checkpoint,
@@ -118,7 +108,7 @@ def apply(
                 pooling=pooling,
                 device=computing,
             )
-        rmtree(state_of(output), ignore_errors=True)
+        rmtree(options.state_of(output), ignore_errors=True)
     _show(console, made, output, as_json=as_json)
 
 
@@ -136,7 +126,7 @@ def _training(
 ) -> tuple[FinetuneSettings | None, NewHead | None]:
     """The settings of a training, those that are not given as the method or a new head has them; and the new head."""
     new = None if head is None else parse_head(head)
-    settings = make_settings(finetune_of(finetune) or {}, defaults_of(method, new))
+    settings = make_settings(options.finetune_of(finetune) or {}, defaults_of(method, new))
     if train is not None:
         return settings, new
     if finetune or new is not None:
@@ -153,14 +143,14 @@ def export(
     forms: Annotated[
         str, typer.Option(help="Forms to make, comma-separated: stock, onnx, onnx_fp16, onnx_int8.")
     ] = "onnx",
-    columns: ColumnsOption = None,
-    device: DeviceOption = "auto",
+    columns: options.ColumnsOption = None,
+    device: options.DeviceOption = "auto",
     as_json: JsonOption = False,
 ) -> None:
     """Write more forms of a finished result, without its checkpoint."""
     console = Terminal(stderr=as_json)
     with failing():
-        names, source = forms_of(forms), DataSource(data, columns_of(columns))
+        names, source = options.forms_of(forms), DataSource(data, options.columns_of(columns))
         computing = ready(device, output)
         from axformer.export import export as write
 

@@ -6,20 +6,12 @@ from typing import Annotated
 
 import typer
 
+from axformer.cli import options
 from axformer.cli.characters import Terminal
 from axformer.cli.deploying import show_path
 from axformer.cli.failing import failing
 from axformer.cli.int8 import show_as_it_is
 from axformer.cli.libraries import ready
-from axformer.cli.options import (
-    AcceptPoorOption,
-    CheckpointArgument,
-    ColumnsOption,
-    ReportJsonOption,
-    RunOptions,
-    beside,
-    columns_of,
-)
 from axformer.cli.prune import answer, carry_out
 from axformer.config.goals import GoalName
 from axformer.data.columns import ANSWERS, DataSource
@@ -30,12 +22,12 @@ BUDGETS = (0.8, 0.65, 0.5, 0.35)
 
 
 def slim(
-    checkpoint: CheckpointArgument,
+    checkpoint: options.CheckpointArgument,
     data: Annotated[
         str,
         typer.Argument(help="Rows of the kind that the model will see, with or without labels.", metavar="DATA"),
     ],
-    columns: ColumnsOption = None,
+    columns: options.ColumnsOption = None,
     output: Annotated[
         Path | None,
         typer.Option(help="Directory for the results, as-it-is/ and smaller/; by default CHECKPOINT-slim beside it."),
@@ -44,18 +36,18 @@ def slim(
         float | None,
         typer.Option(min=0, help="The points that may be lost; by default as few as the rows are likely to certify."),
     ] = None,
-    accept_poor_model: AcceptPoorOption = False,
-    as_json: ReportJsonOption = False,
+    accept_poor_model: options.AcceptPoorOption = False,
+    as_json: options.ReportJsonOption = False,
 ) -> None:
     """Write a model as it is in ONNX int8, then the smallest of four smaller ones that the rows can vouch for."""
     with failing():
-        place = output or beside(checkpoint, "slim")
+        place = output or options.beside(checkpoint, "slim")
         ready("cpu", place)
         from axformer.data.reading import read_rows
         from axformer.int8 import make_int8
         from axformer.scores.task_tests import takes_unlabelled
 
-        console, source = Terminal(stderr=as_json), DataSource(data, columns_of(columns))
+        console, source = Terminal(stderr=as_json), DataSource(data, options.columns_of(columns))
         with console.status("Exporting, checking and timing the model as it is"):
             made = make_int8(checkpoint, place / "as-it-is", source)
         show_as_it_is(console, made, place / "as-it-is")
@@ -63,7 +55,7 @@ def slim(
         task, given = made.checkpoint.task, any(map(rows.has, ANSWERS))
         has_labels = not takes_unlabelled(task) or (given and task.name != EMBEDDING)
         goal = GoalName.WITHIN_POINTS if within_points is None else f"{GoalName.WITHIN_POINTS}={within_points:g}"
-        asked = RunOptions(
+        asked = options.RunOptions(
             checkpoint=checkpoint,
             data=data if has_labels else None,
             unlabelled=None if has_labels else data,

@@ -9,16 +9,7 @@ from typing import Annotated, Any
 import typer
 from pydantic import ByteSize, TypeAdapter, ValidationError
 
-from axformer.cli import options
-from axformer.cli.analyze import (
-    AgainstOption,
-    AnalyzedDataOption,
-    MaxLengthOption,
-    ProbeRowsOption,
-    ReportOption,
-    RowsOption,
-    reports_of,
-)
+from axformer.cli import analyze, options
 from axformer.cli.remote import HubTokenOption, JsonOption, bar, hub_token_of, notes, output, print_json, service
 from axformer.cli.steer import DeliverOption, deliver_token
 from axformer.cli.watch import follow
@@ -79,12 +70,12 @@ def submit(
 
 def submit_analysis(
     checkpoint: options.CheckpointArgument,
-    data: AnalyzedDataOption,
-    train: ProbeRowsOption = None,
-    against: AgainstOption = None,
-    report: ReportOption = None,
-    rows: RowsOption = None,
-    max_length: MaxLengthOption = None,
+    data: analyze.AnalyzedDataOption,
+    train: analyze.ProbeRowsOption = None,
+    against: analyze.AgainstOption = None,
+    report: analyze.ReportOption = None,
+    rows: analyze.RowsOption = None,
+    max_length: analyze.MaxLengthOption = None,
     columns: options.ColumnsOption = None,
     name: NameOption = None,
     device: DeviceWantedOption = "any",
@@ -107,7 +98,7 @@ def submit_analysis(
             train=None if train is None else reference(train),
             against=None if against is None else reference(against),
             columns=renamed,
-            reports=reports_of(report),
+            reports=analyze.reports_of(report),
             rows=rows,
             max_length=max_length,
             priority=priority,
