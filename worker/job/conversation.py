@@ -15,32 +15,15 @@ from axformer.plan.trial import Trial
 from axformer.wire.steps import OnStep, ignore
 from worker.job.lease import TookTooLongError
 from worker.job.time_slice import TimeSlice
+from worker.sandbox import messages
 from worker.sandbox.errors import ProcessMisbehavedError
 from worker.sandbox.lines import CheckStop
-from worker.sandbox.messages import (
-    Alive,
-    Begin,
-    GoAhead,
-    GoOn,
-    JobOrder,
-    MemoryEstimate,
-    Message,
-    Opened,
-    Published,
-    Searched,
-    StoredTrials,
-    Suspend,
-    Suspended,
-    Trained,
-    TrialMade,
-    Working,
-)
 from worker.sandbox.sandbox import Sandbox
 
 _REPLAY = 1000
 """Trials per message, some 300 bytes each."""
 
-M = TypeVar("M", bound=Message)
+M = TypeVar("M", bound=messages.Message)
 
 
 @dataclass(frozen=True)
@@ -59,7 +42,7 @@ class Conversation:
     flush: Callable[[], None] = lambda: None
     """Writes what is pending, before a step is reported and before the job is queued again."""
 
-    def open(self, order: JobOrder, make_room: Callable[[MemoryEstimate], None]) -> Opened:
+    def open(self, order: messages.JobOrder, make_room: Callable[[messages.MemoryEstimate], None]) -> messages.Opened:
         """Have the process load the model and the data, and train a new head where there is one.
 
         Args:
@@ -67,42 +50,42 @@ class Conversation:
         """
         self.sandbox.make_ready(self._patience())
         self.sandbox.tell(order, self._patience())
-        make_room(self.sandbox.hear(MemoryEstimate, self._patience()))
-        self.sandbox.tell(GoAhead(), self._patience())
-        return self._hear(Opened)
+        make_room(self.sandbox.hear(messages.MemoryEstimate, self._patience()))
+        self.sandbox.tell(messages.GoAhead(), self._patience())
+        return self._hear(messages.Opened)
 
     def begin(self, stored: Sequence[Trial]) -> None:
         """Send the trials that earlier workers stored, and have the process continue after them."""
         for start in range(0, len(stored), _REPLAY):
-            self.sandbox.tell(StoredTrials(trials=tuple(stored[start : start + _REPLAY])), self._patience())
-        self.sandbox.tell(Begin(), self._patience())
+            self.sandbox.tell(messages.StoredTrials(trials=tuple(stored[start : start + _REPLAY])), self._patience())
+        self.sandbox.tell(messages.Begin(), self._patience())
 
-    def next(self) -> TrialMade | Searched:
+    def next(self) -> messages.TrialMade | messages.Searched:
         """What a search does next: a trial, or its end."""
-        step = self._hear(TrialMade, Searched)
-        assert isinstance(step, TrialMade | Searched)
+        step = self._hear(messages.TrialMade, messages.Searched)
+        assert isinstance(step, messages.TrialMade | messages.Searched)
         return step
 
-    def arrived_trials(self) -> Iterator[TrialMade]:
+    def arrived_trials(self) -> Iterator[messages.TrialMade]:
         """The trials that have already arrived, without waiting."""
-        return (message for message in self.sandbox.what_is_there() if isinstance(message, TrialMade))
+        return (message for message in self.sandbox.what_is_there() if isinstance(message, messages.TrialMade))
 
     def go_on(self) -> None:
         """Resume a suspended process."""
-        self.sandbox.tell(GoOn(), self._patience())
+        self.sandbox.tell(messages.GoOn(), self._patience())
 
-    def searched(self) -> Searched:
+    def searched(self) -> messages.Searched:
         """Wait until the stored trials are replayed, for a job without new ones."""
-        return self._hear(Searched)
+        return self._hear(messages.Searched)
 
     def trained(self) -> None:
         """Wait until the model is trained, if the job asks for training."""
-        self._hear(Trained)
+        self._hear(messages.Trained)
 
-    def published(self) -> Published:
+    def published(self) -> messages.Published:
         """Wait until the files are written."""
         self.time_slice.may_be_taken = False  # the files would be written anew
-        return self._hear(Published)
+        return self._hear(messages.Published)
 
     def _patience(self) -> CheckStop:
         """What is called while the worker waits for a word of the process, or for it to listen.
@@ -135,16 +118,16 @@ class Conversation:
         """
         while True:
             message = self.sandbox.hear_any(self._patience())
-            if isinstance(message, Working | TrialMade) and self.time_slice.is_wanted():
-                self.sandbox.tell(Suspend(), self._patience())
+            if isinstance(message, messages.Working | messages.TrialMade) and self.time_slice.is_wanted():
+                self.sandbox.tell(messages.Suspend(), self._patience())
             if isinstance(message, kinds):
                 return message
-            if isinstance(message, Alive):
+            if isinstance(message, messages.Alive):
                 continue
             self.flush()
-            if isinstance(message, Working):
+            if isinstance(message, messages.Working):
                 self.on_step(message.step)
-            elif isinstance(message, Suspended) and self.time_slice.is_asked_for:
+            elif isinstance(message, messages.Suspended) and self.time_slice.is_asked_for:
                 self.time_slice.yield_to_others()
                 self.go_on()
             else:
