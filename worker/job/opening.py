@@ -23,9 +23,8 @@ from worker.job.failure import with_original_uris
 from worker.job.inputs import JobInputs, fetch_inputs, fetcher_of
 from worker.job.lease import Lease
 from worker.job.ledger import Ledger, StepWriter
-from worker.job.open_job import OpenJob
 from worker.job.time_slice import TimeSlice
-from worker.job.warm import WarmSlot, make_room
+from worker.job.warm import OpenJob, WarmSlot, make_room
 from worker.sandbox.delivery import RESULT
 from worker.sandbox.messages import AnalysisOrder, JobOrder
 from worker.sandbox.sandbox import Sandbox

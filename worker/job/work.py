@@ -29,11 +29,10 @@ from worker.job.conversation import Conversation
 from worker.job.failure import with_original_uris
 from worker.job.lease import Lease, StopRequestedError
 from worker.job.ledger import Ledger, StepWriter
-from worker.job.open_job import OpenJob
 from worker.job.opening import open_job
 from worker.job.recorder import Recorder
 from worker.job.time_slice import SliceOverError, TimeSlice
-from worker.job.warm import WarmSlot
+from worker.job.warm import OpenJob, WarmSlot
 from worker.sandbox.delivery import RESULT, DeliveryError, delivered
 from worker.sandbox.errors import ProcessMisbehavedError
 from worker.sandbox.messages import Published, Searched, TrialMade, storable_json
