@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from axformer.config import RunConfig
 from axformer.data.batches import Samples
+from axformer.errors import PlanError
 from axformer.evaluation.untouched import Untouched
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
@@ -146,3 +147,47 @@ def plan_of(trials: Iterable[Trial], dimensions: Dimensions, config: RunConfig) 
     """The plan that a trace leads to: all its accepted trials, applied in order."""
     points = points_of(list(trials), dimensions, config.attention_kept, keeps_bias=config.needs.fitting)
     return points[-1].plan if points else Plan.full(dimensions)
+
+
+class Replay:
+    """Hands out the stored trials one by one, which a resumed run takes over without evaluating them again; :attr:`seq` goes on
+    counting after the last."""
+
+    def __init__(self, trials: Sequence[Trial] = ()) -> None:
+        """Hand out the trials that the same pass yielded before it was stopped."""
+        self._trials = trials
+        self.seq = 0
+        """Number of the next trial."""
+
+    @property
+    def seconds(self) -> float:
+        """Seconds that the pass had run when it was stopped."""
+        return self._trials[-1].seconds if self._trials else 0.0
+
+    @property
+    def upcoming(self) -> Trial | None:
+        """The next stored trial; None after the last."""
+        return self._trials[self.seq] if self.seq < len(self._trials) else None
+
+    def is_at(self, element: str) -> bool:
+        """Whether the next stored trial is of this element."""
+        return self.upcoming is not None and self.upcoming.element == element
+
+    def next(self, element: str | None) -> Trial | None:
+        """Take the next stored trial; None after the last.
+
+        Args:
+            element: the element that the pass tries next; None for the untouched model.
+
+        Raises:
+            PlanError: the stored trial is of another element, so the trace belongs to another pass.
+        """
+        trial = self.upcoming
+        if trial is None:
+            return None
+        if trial.element != element or trial.seq != self.seq:
+            raise PlanError(
+                f"the stored trace is not one of this pass: its trial {self.seq} is {trial.element}, not {element}"
+            )
+        self.seq += 1
+        return trial

@@ -5,8 +5,7 @@ from math import isfinite
 from typing import Any
 
 from axformer.errors import CheckpointError, PlanError
-from axformer.methods.base import Ground
-from axformer.methods.replay import Replay
+from axformer.methods.base import Ground, Replay
 from axformer.plan.plan import Plan
 from axformer.plan.trial import ModelFigures, Phase, Trial, Verdict
 from axformer.scores.confidence import rising_metric

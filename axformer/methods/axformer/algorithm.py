@@ -1,7 +1,7 @@
 """The pass: Algorithm 1 of the AxFormer paper as a generator of trials, line for line.
 
 The generator only decides. The caller stores trials, shows progress, cancels by no longer iterating, and resumes by passing the
-stored trials. Stored trials are not evaluated again (:class:`axformer.methods.replay.Replay`); the pass continues with the next
+stored trials. Stored trials are not evaluated again (:class:`axformer.methods.base.Replay`); the pass continues with the next
 element exactly as if it had never stopped (:class:`axformer.methods.axformer.state.PassState`).
 
 Two things are not in the paper: the trade of loss for size after the gains (``tolerance``), and targets at which a pass stops.
@@ -20,7 +20,7 @@ from axformer.methods.axformer.judge import Judge, Judged, MetricLimit, safeguar
 from axformer.methods.axformer.ordering import inspection_order
 from axformer.methods.axformer.progress import parts_of
 from axformer.methods.axformer.state import PassState, Refinement
-from axformer.methods.replay import Replay
+from axformer.methods.base import Replay
 from axformer.plan.elements import Dimensions, Element, ElementKind, hard_attention
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Phase, Trial, Verdict

@@ -15,10 +15,9 @@ import numpy as np
 from axformer.config.compress import CompressConfig
 from axformer.errors import ConfigError
 from axformer.intake.dataset import DataSet
-from axformer.methods.base import Ground, Method
+from axformer.methods.base import Ground, Method, Replay
 from axformer.methods.compress.latency import measure_blocks
 from axformer.methods.compress.table import Level, Table, level_table, measure_levels
-from axformer.methods.replay import Replay
 from axformer.methods.whole_plans import WholePlans
 from axformer.plan.blocks import Block, all_blocks, blocks_of_layer
 from axformer.plan.elements import encoder_share

@@ -14,10 +14,9 @@ from axformer.data.batches import Samples
 from axformer.errors import ConfigError, PlanError
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
-from axformer.methods.base import Ground, Method
+from axformer.methods.base import Ground, Method, Replay
 from axformer.methods.layers.scores import aggregation, contribution, variance
 from axformer.methods.layers.strategies import ORDERS, above, explicit, first, highest_first, lowest_first
-from axformer.methods.replay import Replay
 from axformer.methods.whole_plans import WholePlans
 from axformer.plan.elements import depth
 from axformer.plan.plan import Plan

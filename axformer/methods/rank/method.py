@@ -16,8 +16,7 @@ from axformer.config.rank import RANKING, RankConfig
 from axformer.errors import ConfigError
 from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet
-from axformer.methods.base import Ground, Method
-from axformer.methods.replay import Replay
+from axformer.methods.base import Ground, Method, Replay
 from axformer.methods.whole_plans import WholePlans
 from axformer.model.masking import masked
 from axformer.plan.blocks import Block, BlockKind
