@@ -16,7 +16,7 @@ from scipy.special import betaincinv
 from scipy.stats import binom
 from scipy.stats import t as student
 
-from axformer.reporting.table import Table
+from axformer.reporting.rendering import Table
 from axformer.scores.confidence import RESAMPLES
 from axformer.scores.paired_tests import ALPHA, bca_p_value, betting_p_values, exact_p_value, score
 

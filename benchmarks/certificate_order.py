@@ -13,7 +13,7 @@ from functools import cache
 
 import numpy as np
 
-from axformer.reporting.table import Table
+from axformer.reporting.rendering import Table
 from axformer.scores.certificate import in_sequence
 from axformer.scores.paired_tests import ALPHA, score
 from benchmarks.certificate import exact_region

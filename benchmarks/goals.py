@@ -13,7 +13,7 @@ from typing import Any
 
 from axformer.reporting.deploy_table import deployables
 from axformer.reporting.deployable import TITLES, Deployables
-from axformer.reporting.table import Table
+from axformer.reporting.rendering import Table
 
 RESULTS = Path(__file__).parent / "results" / "goals"
 COMMAND = "axformer prune var/demo/checkpoint --data var/demo/{data}.jsonl --test var/demo/test.jsonl --output {name} {options}"

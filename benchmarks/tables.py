@@ -5,7 +5,7 @@ from statistics import mean, stdev
 from typing import Any
 
 from axformer.reporting.markdown import Markdown
-from axformer.reporting.table import Table
+from axformer.reporting.rendering import Table
 from benchmarks.harness import Content, Grid
 
 NONE = "–"

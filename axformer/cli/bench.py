@@ -12,7 +12,7 @@ from axformer.cli.failing import failing
 from axformer.cli.libraries import ready
 from axformer.cli.options import ColumnsOption, DeviceOption, columns_of
 from axformer.data.columns import DataSource
-from axformer.reporting.table import number
+from axformer.reporting.rendering import number
 from axformer.wire.metrics import in_words
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from axformer.cli.failing import EXIT_MISSED, EXIT_NOT_MET
 from axformer.errors import ConfigError
 from axformer.forms.kinds import COMPACT, KINDS, WEIGHTS
 from axformer.reporting.deploy_table import PATH_TITLE, deployables, deployed_path
-from axformer.reporting.table import Table as TextTable
+from axformer.reporting.rendering import Table as TextTable
 from axformer.scores.path_costs import told_beyond
 from axformer.scores.planning import POINT
 from axformer.wire.jobs import JobRead

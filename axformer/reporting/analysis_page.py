@@ -12,8 +12,7 @@ from markupsafe import Markup
 from axformer.drawing.sheet import SHEET
 from axformer.drawing.svg import inline
 from axformer.reporting import analysis_pictures as pictures
-from axformer.reporting.rendering import render
-from axformer.reporting.table import Table, made_with
+from axformer.reporting.rendering import Table, made_with, render
 from axformer.wire.analysis import Advice, Analysis, Chosen, ClustersReport, DriftReport, FeaturesReport, LayersReport
 
 ANALYSIS_PAGE = "analysis.html"

@@ -16,8 +16,7 @@ from axformer.reporting.deploy_table import PATH_TITLE, deployables, deployed_pa
 from axformer.reporting.deployable import TITLES
 from axformer.reporting.findings import limit_of
 from axformer.reporting.look import first_look_of
-from axformer.reporting.rendering import passage, passage_from, render
-from axformer.reporting.table import Table
+from axformer.reporting.rendering import Table, passage, passage_from, render
 from axformer.scores.confidence import CONFIDENCE
 from axformer.wire.metrics import in_words, judging_metric
 from axformer.wire.report import Report

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from axformer.architectures.heads import Head
 from axformer.forms.kinds import BASE, COMPACT, KINDS, ONNX, ONNX_FP16, ONNX_INT8, STOCK, ZEROED, Kind, seen_from
 from axformer.reporting.deployable import MANY
-from axformer.reporting.rendering import passage
-from axformer.reporting.table import UNKNOWN, Table, number
+from axformer.reporting.rendering import UNKNOWN, Table, number, passage
 from axformer.tasks.base import Task
 from axformer.wire.metrics import EMBEDDING, first_metric, in_words
 from axformer.wire.report import FormReport, Report, SpeedCell

@@ -6,7 +6,7 @@ from typing import Any
 from axformer.data.columns import OWN_ANSWERS
 from axformer.plan.elements import Dimensions, label_of
 from axformer.plan.plan import LayerPlan, Plan
-from axformer.reporting.table import UNKNOWN, Table, number
+from axformer.reporting.rendering import UNKNOWN, Table, number
 from axformer.wire.metrics import in_words
 from axformer.wire.report import Interval, Report, Scores
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from axformer.reporting.deployable import BEFORE, MANY, UNLABELLED, Deployable, Deployables
 from axformer.reporting.markdown import word
+from axformer.reporting.rendering import Table, number
 from axformer.reporting.standing import UNJUDGED, judgement_of
-from axformer.reporting.table import Table, number
 from axformer.scores.paired_tests import ALPHA
 from axformer.wire.metrics import LOWER_IS_BETTER, SAME_NEAREST, in_words, judging_metric
 from axformer.wire.report import PathPoint

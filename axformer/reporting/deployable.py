@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from axformer.forms.kinds import KINDS, seen_from
+from axformer.reporting.rendering import UNKNOWN, Table, number
 from axformer.reporting.standing import UNJUDGED
-from axformer.reporting.table import UNKNOWN, Table, number
 from axformer.wire.metrics import LOWER_IS_BETTER, SAME_NEAREST, in_words
 from axformer.wire.report import Deployment
 from axformer.wire.verdicts import JudgedRows, Judgement, Standing

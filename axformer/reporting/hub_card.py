@@ -13,7 +13,7 @@ from axformer.intake.checkpoint import Checkpoint
 from axformer.reporting.card import CARD
 from axformer.reporting.card_forms import loading_forms, loading_of
 from axformer.reporting.card_metadata import plain_name
-from axformer.reporting.table import UNKNOWN, Table, number
+from axformer.reporting.rendering import UNKNOWN, Table, number
 from axformer.wire.references import shown_name
 from axformer.wire.report import SpeedCell
 

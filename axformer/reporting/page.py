@@ -22,8 +22,7 @@ from axformer.plan.trial import Trial, Verdict
 from axformer.reporting.card import shown
 from axformer.reporting.card_forms import Loading
 from axformer.reporting.card_tables import sizes_of
-from axformer.reporting.rendering import render
-from axformer.reporting.table import Table, made_with
+from axformer.reporting.rendering import Table, made_with, render
 from axformer.wire.metrics import LOSS, in_words, judging_metric
 from axformer.wire.report import FormReport, Report, SpeedCell
 

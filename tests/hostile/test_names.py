@@ -10,8 +10,8 @@ from rich.table import Table
 
 from axformer.cli.characters import Terminal
 from axformer.reporting.markdown import LONGEST_WORD, Markdown, in_markdown, mono, strong, visible, word
+from axformer.reporting.rendering import Table as Cells
 from axformer.reporting.rendering import passage
-from axformer.reporting.table import Table as Cells
 from tests.hostile.names import NAMES
 
 GITHUB = MarkdownIt("commonmark").enable(["table", "strikethrough"])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from axformer.forms.kinds import KINDS
 from axformer.reporting.deploy_table import deployables
 from axformer.reporting.deployable import BEFORE, Deployables
-from axformer.reporting.table import UNKNOWN
+from axformer.reporting.rendering import UNKNOWN
 from axformer.scores.confidence import RESAMPLES
 from axformer.scores.paired_tests import ALPHA, exact_p_value
 from axformer.wire.verdicts import Standing
