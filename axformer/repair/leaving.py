@@ -47,7 +47,6 @@ def leaving_order(
     units: int,
     *,
     metric: Tensor | None = None,
-    ridge: float = RIDGE,
     step: float = STEP,
 ) -> Leaving:
     """The order in which all units of a block leave.
@@ -57,11 +56,10 @@ def leaving_order(
         covariance: C, the covariance of the inputs, shape (columns, columns), float64.
         units: number of units.
         metric: S, what an error e of the outputs costs, e^T S e; shape (outputs, outputs), positive definite. None for |e|^2.
-        ridge: lambda as a multiple of the mean of C's diagonal.
         step: share of the units that leave together; 0 removes one at a time, which is exact.
     """
     width = weight.shape[1] // units
-    second = covariance + damping(covariance, ridge) * torch.eye(
+    second = covariance + damping(covariance, RIDGE) * torch.eye(
         len(covariance), dtype=torch.float64, device=covariance.device
     )
     matrix = weight.double() if metric is None else torch.linalg.cholesky(metric).T @ weight.double()

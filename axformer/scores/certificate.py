@@ -37,19 +37,16 @@ class Tested:
         return min(reversed(self.indices[: self.passed]), key=lambda index: costs[index], default=None)
 
 
-def in_sequence(order: Sequence[int], p_value: Callable[[int], float], alpha: float) -> Tested:
+def in_sequence(order: Sequence[int], p_value: Callable[[int], float]) -> Tested:
     """Test one model after another, up to the first that fails, on rows that did not determine the order.
 
     The order is fixed before the confirming rows are seen, so each test may use the whole 5 %; the first failure ends the
     sequence (Maurer, Hothorn and Lehmacher, 1995).
-
-    Args:
-        alpha: the largest p-value that passes.
     """
     p_values: list[float] = []
     for index in order:
         p_values.append(p_value(index))
-        if not p_values[-1] <= alpha:
+        if not p_values[-1] <= ALPHA:
             return Tested(tuple(order[: len(p_values)]), tuple(p_values), len(p_values) - 1)
     return Tested(tuple(order), tuple(p_values), len(p_values))
 
@@ -76,7 +73,7 @@ def certify(
         The index of the model that is kept, and its certificate.
     """
     order = range(1, len(costs) if doubt is None else 1)
-    tested = in_sequence(order, lambda index: test.p_value(confirming[index]), ALPHA)
+    tested = in_sequence(order, lambda index: test.p_value(confirming[index]))
     kept = tested.cheapest(costs) or 0
     reason = doubt or _why_no_more(order, [seqs[index] for index in tested.indices], tested.p_values, tested.passed)
     p_value_of = dict(zip(tested.indices, tested.p_values, strict=True))

@@ -184,7 +184,7 @@ def test_the_cheapest_of_those_before_the_first_failure_is_kept(costs: list[int]
         asked.append(place)
         return p_values[place]
 
-    tested = in_sequence(order, p_value, ALPHA)
+    tested = in_sequence(order, p_value)
     assert list(tested.indices) == asked == order[: len(asked)]
     assert tested.passed == len(list(itertools.takewhile(lambda place: p_values[place] <= ALPHA, order)))
     kept = tested.cheapest(costs)
