@@ -1,4 +1,7 @@
-"""The weight files of a checkpoint, and whether their content matches their headers."""
+"""The weight files of a checkpoint: whether their content matches their headers, and whether they are those of a whole model.
+
+Adapters, shards and quantized numbers would otherwise be reported as missing weights, with advice that does not help.
+"""
 
 import json
 import re
@@ -20,6 +23,23 @@ from axformer.model.number_format import most_common
 
 _FORMATS = {"F32": torch.float32, "BF16": torch.bfloat16, "F16": torch.float16}
 _WHOLE_NUMBERS = frozenset({"BOOL", "U8", "I8", "U16", "I16", "U32", "I32", "U64", "I64"})
+_SHOWN = 3
+"""Names that a message shows."""
+_ADAPTER = re.compile(
+    r"(^|\.)(lora_\w+|base_layer|modules_to_save|original_module|ia3_l|hada_\w+|lokr_\w+|oft_\w+|boft_\w+|vera_lambda_\w+|"
+    r"adapters|prompt_encoder|prefix_encoder|prompt_tuning)\.|\.(lora_embedding_[AB]|lora_magnitude_vector|ia3_l\.\w+)|"
+    r"^prompt_embeddings$"
+)
+"""Names that adapter libraries give to their own modules and to the modules that they wrap."""
+_QUANTIZED = re.compile(
+    r"\.(SCB|CB|weight_format|qweight|qzeros|scales|g_idx|absmax|quant_map|nested_absmax|quant_state\..*|weight_scale|"
+    r"weight_scale_inv|weight_packed|weight_zero_point|input_scale|_packed_params.*)$"
+)
+"""Names of tensors that quantization methods store besides the weights."""
+_FLAT = re.compile(r"(^|\.)_?flat_param(_\d+)?$")
+"""FSDP's name for flattened weights."""
+FLOATS = {"F64", "F32", "F16", "BF16"}
+"""Types of unquantized weights."""
 
 
 @dataclass(frozen=True)
@@ -119,36 +139,6 @@ def _mapped(directory: Path) -> dict[str, str]:
     return mapped
 
 
-def _header(directory: Path, path: Path) -> dict[str, Tensor]:
-    try:
-        return read_header(path)
-    except (OSError, ValueError) as error:
-        raise _refused(directory, path.name, str(error)) from None
-
-
-def _refused(directory: Path, name: str, why: str) -> CheckpointError:
-    return CheckpointError(f"checkpoint '{directory}' cannot be loaded: {name}: {why}; copy it again")
-
-
-_SHOWN = 3
-"""Names that a message shows."""
-_ADAPTER = re.compile(
-    r"(^|\.)(lora_\w+|base_layer|modules_to_save|original_module|ia3_l|hada_\w+|lokr_\w+|oft_\w+|boft_\w+|vera_lambda_\w+|"
-    r"adapters|prompt_encoder|prefix_encoder|prompt_tuning)\.|\.(lora_embedding_[AB]|lora_magnitude_vector|ia3_l\.\w+)|"
-    r"^prompt_embeddings$"
-)
-"""Names that adapter libraries give to their own modules and to the modules that they wrap."""
-_QUANTIZED = re.compile(
-    r"\.(SCB|CB|weight_format|qweight|qzeros|scales|g_idx|absmax|quant_map|nested_absmax|quant_state\..*|weight_scale|"
-    r"weight_scale_inv|weight_packed|weight_zero_point|input_scale|_packed_params.*)$"
-)
-"""Names of tensors that quantization methods store besides the weights."""
-_FLAT = re.compile(r"(^|\.)_?flat_param(_\d+)?$")
-"""FSDP's name for flattened weights."""
-FLOATS = {"F64", "F32", "F16", "BF16"}
-"""Types of unquantized weights."""
-
-
 def check_whole(directory: Path, tensors: Mapping[str, Tensor]) -> None:
     """Check that weights are those of a whole model, as far as their names and sizes show.
 
@@ -183,3 +173,14 @@ def some(names: list[str]) -> str:
     """The first of some names, and their number."""
     more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
     return f"{', '.join(names[:_SHOWN])}{more}"
+
+
+def _header(directory: Path, path: Path) -> dict[str, Tensor]:
+    try:
+        return read_header(path)
+    except (OSError, ValueError) as error:
+        raise _refused(directory, path.name, str(error)) from None
+
+
+def _refused(directory: Path, name: str, why: str) -> CheckpointError:
+    return CheckpointError(f"checkpoint '{directory}' cannot be loaded: {name}: {why}; copy it again")
