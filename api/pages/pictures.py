@@ -21,15 +21,7 @@ from axformer.plan.elements import Dimensions, neurons, parse
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Verdict
 from axformer.wire.report import PathPoint
-from store.repositories.trace_views import (
-    Totals,
-    TracePoint,
-    element_points,
-    gone_neurons,
-    last_plan,
-    standing_trials,
-    thinned_points,
-)
+from store.repositories import trace_views
 from store.tables.jobs import Job
 
 PLACE = 1140
@@ -56,7 +48,7 @@ def markup(drawn: str) -> Markup:
     return Markup(inline(drawn))  # noqa: S704 - made of numbers and escaped words
 
 
-def chart_of(session: Session, job: Job, totals: Totals, width: int = PLACE) -> Markup | None:
+def chart_of(session: Session, job: Job, totals: trace_views.Totals, width: int = PLACE) -> Markup | None:
     """The chart of a job's trials; None before the first one.
 
     Where trials are of whole plans it is the curve of what speed costs, which grows with every model; else that of losses.
@@ -65,7 +57,7 @@ def chart_of(session: Session, job: Job, totals: Totals, width: int = PLACE) -> 
         path = _path_so_far(session, job)
         if path:
             return curve_of(path, width) if len(path) > 1 else None
-    points = thinned_points(session, job.id, most=MOST_MARKS)
+    points = trace_views.thinned_points(session, job.id, most=MOST_MARKS)
     if not points:
         return None
     tally = TrialCounts(totals.trials, totals.accepted, totals.refined, totals.rejected, totals.early)
@@ -85,7 +77,7 @@ def _path_so_far(session: Session, job: Job) -> list[PathPoint]:
             return points_of(job)
         except ValidationError:
             return []
-    trials = standing_trials(session, job.id)
+    trials = trace_views.standing_trials(session, job.id)
     told = [trial.figures for trial in trials if trial.figures is not None]
     if len(told) < len(trials):
         return []
@@ -111,10 +103,10 @@ def map_of(session: Session, job: Job, width: int = PLACE) -> Markup | None:
     if not known:
         return None
     dimensions = Dimensions(**known)
-    layers = last_plan(session, job.id, upto=_kept(job)) if holds_plans(job) else None
+    layers = trace_views.last_plan(session, job.id, upto=_kept(job)) if holds_plans(job) else None
     if layers is not None:
         return markup(picture(Plan.model_validate({"layers": layers}), dimensions, None, width))
-    tried, is_whole = element_points(session, job.id, most_neurons=MOST_NEURONS)
+    tried, is_whole = trace_views.element_points(session, job.id, most_neurons=MOST_NEURONS)
     points = _standing(tried, _kept(job))
     plan = Plan.full(dimensions)
     for point in points:
@@ -123,7 +115,7 @@ def map_of(session: Session, job: Job, width: int = PLACE) -> Markup | None:
             plan = plan.apply(parse(point.element), top_k=top_k, keeps_bias=refit)
     if is_whole:
         return markup(picture(plan, dimensions, points, width))
-    for layer, ranges in gone_neurons(session, job.id, upto=_kept(job)).items():
+    for layer, ranges in trace_views.gone_neurons(session, job.id, upto=_kept(job)).items():
         gone = replace(neurons(layer, ranges[0][0], ranges[-1][1]), scattered=tuple(ranges))
         plan = plan.apply(gone, top_k=None, keeps_bias=True)
     return markup(picture(plan, dimensions, points, width, is_crowded=True)) + _CROWDED
@@ -140,7 +132,7 @@ def _kept(job: Job) -> int | None:
     return next((one["seq"] for one in job.path or [] if one["kept"]), known)
 
 
-def _standing(points: Sequence[TracePoint], kept: int | None) -> Sequence[TracePoint]:
+def _standing(points: Sequence[trace_views.TracePoint], kept: int | None) -> Sequence[trace_views.TracePoint]:
     """The trials, with those accepted after the kept point shown as rejected."""
     if kept is None:
         return points

@@ -22,17 +22,8 @@ from axformer.cli.options import DeviceOption, beside, state_of
 from axformer.errors import DataError
 from axformer.labels import LABELS, given_labels, read_sheet, record_of, records_of, write_labels
 from axformer.reporting.deployable import TITLES
+from axformer.scores import labelling
 from axformer.scores.certificate import certify_sheet
-from axformer.scores.labelling import (
-    Labels,
-    asked_words,
-    choices_of,
-    forms_of,
-    label_of,
-    most_labels,
-    needed,
-    standing_of,
-)
 from axformer.wire.answer_sheet import CHOSEN_FROM, SHEET, Answer, AnswerSheet, ChangedRow
 from axformer.wire.verdicts import Certificate
 
@@ -83,7 +74,7 @@ class _Labelling:
                 *self._skipped,
                 *(str(one["id"]) for one in self._records),
             }  # people who disagree are not asked again
-            rows = [row for row in needed(self._sheet, self._labels) if row.id not in told]
+            rows = [row for row in labelling.needed(self._sheet, self._labels) if row.id not in told]
             if not rows:
                 return
             self._console.print(progress(self._sheet, self._labels), style="dim", soft_wrap=True)
@@ -111,19 +102,19 @@ class _Labelling:
         """The label of a row, or one of the keys that mean something else."""
         if isinstance(row.before, str):
             self._show(row.inputs)
-            names = choices_of(self._sheet, row)
+            names = labelling.choices_of(self._sheet, row)
             answer = self._choice(row, range(len(names) - 1), names)
             return names[answer] if isinstance(answer, int) else answer
         if isinstance(row.before, int):
             self._show(row.inputs)
-            return self._choice(row, [row.before, *self._answers(row)], choices_of(self._sheet, row))
+            return self._choice(row, [row.before, *self._answers(row)], labelling.choices_of(self._sheet, row))
         if self._sheet.task == "multi_label_classification":
             return self._several(row)
         tags = list(row.before)
         words = next(iter(row.inputs.values()))
         words = words.split() if isinstance(words, str) else words
         others: list[Any] = self._answers(row)
-        for place in asked_words(self._sheet, row):
+        for place in labelling.asked_words(self._sheet, row):
             self._show({"": " ".join(f"[{word}]" if at == place else word for at, word in enumerate(words))})
             answer = self._choice(row, [tags[place], *(other[place] for other in others)], self._sheet.classes)
             if isinstance(answer, str):
@@ -178,7 +169,7 @@ class _Labelling:
     def _typed(self, row: ChangedRow) -> Any:
         while True:
             try:
-                return label_of(self._sheet, row, _line(self._console, "name: "))
+                return labelling.label_of(self._sheet, row, _line(self._console, "name: "))
             except DataError as error:
                 self._console.print(str(error))
 
@@ -197,14 +188,15 @@ def _line(console: Console, prompt: str) -> str:
     return console.input(prompt, markup=False).strip()
 
 
-def progress(sheet: AnswerSheet, labels: Labels) -> str:
+def progress(sheet: AnswerSheet, labels: labelling.Labels) -> str:
     """How far each form is certified, and how many labels decide about its next models at most."""
     told, within = [], f"{sheet.points:g} point{'' if sheet.points == 1 else 's'}"
-    for form in forms_of(sheet):
-        standing = standing_of(sheet, form, labels)
+    for form in labelling.forms_of(sheet):
+        standing = labelling.standing_of(sheet, form, labels)
         now = "nothing" if standing.kept is None else f"{standing.kept.times:.2f} times fewer operations"
         steps = [
-            f"{model.times:.2f} with at most {count:,} labels" for model, count in most_labels(sheet, form, labels)
+            f"{model.times:.2f} with at most {count:,} labels"
+            for model, count in labelling.most_labels(sheet, form, labels)
         ]
         further = (
             "the next model is out of reach" if standing.is_futile else ", ".join(steps[:_STEPS]) or "no model is left"
@@ -218,7 +210,7 @@ def show_labelling(console: Console, result: Path) -> None:
     if (result / SHEET).exists():
         sheet = read_sheet(result)
         console.print(progress(sheet, {}), soft_wrap=True)
-        if needed(sheet, {}):
+        if labelling.needed(sheet, {}):
             console.print(f"Labels of changed answers certify more: axformer label {result}", soft_wrap=True)
 
 
@@ -242,7 +234,7 @@ def certified_again(
     kept = given_labels(sheet, records, str(labels or result / LABELS))
     for note in kept.notes:
         console.print(f"note: {note}", soft_wrap=True)
-    certificates = {form: certify_sheet(sheet, form, kept.labels) for form in forms_of(sheet)}
+    certificates = {form: certify_sheet(sheet, form, kept.labels) for form in labelling.forms_of(sheet)}
     for form, certificate in certificates.items():
         console.print(f"{TITLES.get(form, form)}: {certificate.sentence}", soft_wrap=True)
     console.print(progress(sheet, kept.labels), soft_wrap=True)
@@ -266,7 +258,7 @@ def _is_better(result: Path, certificate: Certificate) -> bool:
 
 
 def _made_again(
-    console: Console, result: Path, labels: Labels, points: float, upto: int, output: Path, device: str
+    console: Console, result: Path, labels: labelling.Labels, points: float, upto: int, output: Path, device: str
 ) -> None:
     """Write the result anew with the models that the labels certify, none beyond trial ``upto``, without another search."""
     from axformer.cli.display import showing

@@ -17,17 +17,9 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 from axformer.architectures.base import Architecture
 from axformer.errors import CheckpointError, first_line
+from axformer.intake import limits
 from axformer.intake.foreign import remedy_in
 from axformer.intake.label_names import COUNT, ID2LABEL, LABEL2ID, label_maps, label_names
-from axformer.intake.limits import (
-    CONFIG_BYTES,
-    DIMENSIONS,
-    INTEGER,
-    LABELS,
-    LIST_LENGTH,
-    MAGNITUDE,
-    NAME_LENGTH,
-)
 from axformer.intake.names import CONFIG
 from axformer.intake.strict_json import read_json
 from axformer.intake.tokenizer_files import TOKENIZER_CLASSES
@@ -53,7 +45,7 @@ def read_config(directory: Path) -> dict[str, Any]:
         CheckpointError: it is missing or damaged.
     """
     try:
-        config = read_json(directory / CONFIG, CONFIG_BYTES)
+        config = read_json(directory / CONFIG, limits.CONFIG_BYTES)
     except FileNotFoundError:
         raise CheckpointError(f"checkpoint '{directory}' has no config.json; {remedy_in(directory)}") from None
     except (OSError, ValueError) as error:
@@ -87,7 +79,7 @@ def rebuild_config(directory: Path, raw: Mapping[str, Any], architecture: Archit
         kept.pop("tokenizer_class", None)  # the tokenizer's own files count
     try:
         for key, value in kept.items():
-            _check(key, value, LABELS if key in _LABELS else LIST_LENGTH)
+            _check(key, value, limits.LABELS if key in _LABELS else limits.LIST_LENGTH)
         config: PreTrainedConfig = config_class(**_with_agreed_labels(kept))
         dimensions = architecture.dimensions(config)
         _check_dimensions({name: getattr(dimensions, name) for name in ("layers", "heads", "hidden_size")})
@@ -119,21 +111,21 @@ def _check(key: str, value: Any, longest: int) -> None:
     match value:
         case None | bool():
             return
-        case int() if abs(value) > (most := DIMENSIONS.get(key, INTEGER)):
+        case int() if abs(value) > (most := limits.DIMENSIONS.get(key, limits.INTEGER)):
             raise ValueError(f"{key}={value} is more than the {most} that is taken")
-        case float() if not math.isfinite(value) or abs(value) > MAGNITUDE:
-            raise ValueError(f"{key}={value} is more than the {MAGNITUDE:g} that is taken")
-        case str() if len(value) > NAME_LENGTH or any("\ud800" <= letter <= "\udfff" for letter in value):
-            raise ValueError(f"{key} holds a text that is longer than {NAME_LENGTH} characters, or no text")
+        case float() if not math.isfinite(value) or abs(value) > limits.MAGNITUDE:
+            raise ValueError(f"{key}={value} is more than the {limits.MAGNITUDE:g} that is taken")
+        case str() if len(value) > limits.NAME_LENGTH or any("\ud800" <= letter <= "\udfff" for letter in value):
+            raise ValueError(f"{key} holds a text that is longer than {limits.NAME_LENGTH} characters, or no text")
         case list() | dict() if len(value) > longest:
             raise ValueError(f"{key} has {len(value)} entries, at most {longest} are taken")
         case list():
             for part in value:
-                _check(key, part, LIST_LENGTH)
+                _check(key, part, limits.LIST_LENGTH)
         case dict():
             for name, part in value.items():
-                _check(key, name, LIST_LENGTH)
-                _check(key, part, LIST_LENGTH)
+                _check(key, name, limits.LIST_LENGTH)
+                _check(key, part, limits.LIST_LENGTH)
 
 
 def _check_dimensions(counts: Mapping[str, Any]) -> None:
