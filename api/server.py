@@ -99,6 +99,9 @@ class BoundedHeadsProtocol(HttpToolsProtocol):
 
 _DRAIN_SECONDS = 5
 """How long the API waits for open event streams when it ends; clients reconnect by themselves."""
+KEEP_SECONDS = 75
+"""How long a connection may be idle: longer than proxies and clients keep one, mostly a minute, so that it is they who close.
+With uvicorn's 5 s a client that asked every 5 s found its connection reset now and then."""
 SILENT_SECONDS = 30
 """A process that does not answer its parent for this long is replaced. Uvicorn's 5 s are too short on a busy machine."""
 
@@ -149,6 +152,7 @@ def main() -> int:
             workers=given.workers,
             http=BoundedHeadsProtocol,
             access_log=False,  # every request is logged with its id already
+            timeout_keep_alive=KEEP_SECONDS,
             timeout_graceful_shutdown=_DRAIN_SECONDS,
             timeout_worker_healthcheck=SILENT_SECONDS,
         )

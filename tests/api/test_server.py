@@ -1,7 +1,10 @@
 """Several processes of the API serve one port, and answer as one."""
 
 import os
+import time
 from collections.abc import Iterator
+from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
 
 import httpx2
@@ -17,6 +20,8 @@ from tests.api.conftest import Crew
 
 PROCESSES = 2
 READY_SECONDS = 120
+IDLE_SECONDS = 5.5
+"""A little longer than uvicorn keeps an idle connection if nobody says otherwise."""
 REQUESTS = 24
 
 
@@ -64,3 +69,15 @@ def test_metrics_are_those_of_all_processes_also_of_one_that_died(server: str, c
         assert samples["axformer_http_requests_total", "/v1/jobs/{job_id}", "404", "GET"] == REQUESTS
         assert samples["axformer_http_request_seconds_count", "/v1/jobs/{job_id}", "GET"] == REQUESTS
         assert samples["axformer_jobs", "queued"] == 0
+
+
+@pytest.mark.slow
+def test_a_client_that_asks_every_few_seconds_keeps_its_connection(server: str) -> None:
+    with closing(HTTPConnection(LOOPBACK, int(server.rpartition(":")[2]))) as connection:
+        connection.request("GET", "/healthz")
+        assert connection.getresponse().read()
+        opened = connection.sock
+        time.sleep(IDLE_SECONDS)
+        connection.request("GET", "/healthz")
+        assert connection.getresponse().read()
+        assert connection.sock is opened
