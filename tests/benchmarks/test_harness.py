@@ -160,8 +160,8 @@ def test_the_command_lists_grids_and_refuses_what_there_is_not(tmp_path: Path) -
 def test_every_checkpoint_has_a_task_a_set_and_a_name_of_its_own() -> None:
     assert len({checkpoint.name for checkpoint in CHECKPOINTS}) == len(CHECKPOINTS)
     assert {checkpoint.task for checkpoint in CHECKPOINTS} == set(TASKS)
-    pooled = {cell.checkpoint.data for cell in GRIDS["labels"].GRID.cells}
-    assert {checkpoint.data for checkpoint in CHECKPOINTS} | pooled == set(SETS)
+    others = {cell.checkpoint.data for name in ("labels", "embeddings") for cell in GRIDS[name].GRID.cells}
+    assert {checkpoint.data for checkpoint in CHECKPOINTS} | others == set(SETS)
 
 
 @pytest.mark.slow

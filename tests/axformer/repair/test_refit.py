@@ -149,7 +149,8 @@ def test_a_block_that_is_run_alone_is_the_block_of_the_whole_model(family: str) 
         end()
         if checkpoint.architecture.token_axis == 0:
             seen = [x.transpose(0, 1) for x in seen]
-        assert all(torch.equal(one, other) for one, other in zip(alone, seen, strict=True))
+        for one, other in zip(alone, seen, strict=True):  # a processor may round otherwise where memory lies otherwise
+            torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
         blockwise.advance()
 
 
