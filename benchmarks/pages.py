@@ -22,7 +22,7 @@ GRIDS: Mapping[str, ModuleType] = {
     for module in (evidence, conditions, compress, layers, rank, redundancy, speed, labels, embeddings)
 }
 """The modules of the grids by their names."""
-PAGES = ("results", "compared", "speed", "certificate")
+PAGES = ("results", "compared", "speed", "certificate", "embeddings")
 
 
 class Tables:
@@ -60,7 +60,7 @@ def pictures(results: Path = RESULTS) -> dict[str, str]:
     """The pictures of all pages: SVG by name."""
     return {
         name: text
-        for module in (layers, rank, redundancy)
+        for module in (layers, rank, redundancy, embeddings)
         for name, text in module.pictures(read_cells(module.GRID.name, results)).items()
     }
 

@@ -44,7 +44,7 @@ SHARE = "encoder."
 """What the id of a trial of a budget begins with."""
 _SEARCH, _PAIRS = "search", "stsb"
 """The sets whose held-out rows are searched, and compared."""
-_FORMS = {COMPACT: "PyTorch", ONNX_INT8: "ONNX int8"}
+_FORMS = (COMPACT, ONNX_INT8)
 _FIGURES = {
     "ndcg_10": "nDCG@10",
     "recall_10": "recall@10",
@@ -92,7 +92,7 @@ def _measured(result: Path, home: Path, cell: Cell, place: Place) -> list[dict[s
         is_trained = cell.arm == POLISHED and trial.verdict is Verdict.ACCEPT
         made = apply_plan(
             *(file, home, deciding, result / f"made-{trial.seq}"),
-            forms=tuple(_FORMS),
+            forms=_FORMS,
             stop=Stop(trace, trial.seq),
             calibrate=None if trial.verdict is Verdict.BASE else fit,
             lessons=Lessons(fit, POLISH) if is_trained else None,
@@ -147,15 +147,18 @@ def _models(cells: Sequence[Content]) -> Iterator[tuple[Cell, Content]]:
 
 def by_model(cells: Sequence[Content]) -> str:
     """The untouched models, and every model of every path in int8."""
-    rows = []
+    rows: list[list[str]] = []
+    first: dict[str, Content] = {}
     for planned, one in _models(cells):
-        is_untouched = one["budget"] == 1
+        is_untouched, family = one["budget"] == 1, planned.checkpoint.family
+        base = first.setdefault(planned.name, one)  # the untouched model in PyTorch
         if (is_untouched and planned.arm == POLISHED) or (not is_untouched and one["form"] == COMPACT):
             continue
-        kept = f"{one['budget']:g}" + (", trained" if planned.arm == POLISHED else "")
-        figures = [f"{one[name]:.1f}" for name in ("spearman", *_FIGURES, "ms_1", "ms_32")]
-        rows.append([planned.checkpoint.family, kept, _FORMS[one["form"]], *figures, f"{one['bytes'] / 1e6:.0f}"])
-    head = ("model", "operations", "form", "Spearman", *_FIGURES.values(), "ms of one", "ms of 32", "MB")
+        kept = f"{one['budget']:g}" + (", PyTorch" if one is base else ", trained" if planned.arm == POLISHED else "")
+        figures = [f"{one[name]:.1f}" for name in ("spearman", *_FIGURES)]
+        times = [f"{base[name] / one[name]:.1f}x" for name in ("ms_1", "ms_32")]
+        rows.append([family, kept, *figures, *times, f"{one['bytes'] / 1e6:.0f}"])
+    head = ("model", "operations", "Spearman", *_FIGURES.values(), "one text", "32 texts", "MB")
     return table(head, rows)
 
 
