@@ -21,6 +21,7 @@ from axformer.forms.kinds import COMPACT, ONNX_INT8
 from axformer.intake.checkpoint import Checkpoint as Loaded
 from axformer.intake.checkpoint import load_checkpoint
 from axformer.intake.dataset import DataSet, prepare
+from axformer.plan.elements import encoder_share
 from axformer.plan.path import Stop, read_trace_beside
 from axformer.plan.plan import read_plan_file
 from axformer.plan.trial import Trial, Verdict
@@ -40,8 +41,6 @@ ARMS: Mapping[str, Arm] = {
     REFIT: Arm({"budgets": [0.8, 0.65, 0.5, 0.35]}, title="without training"),
     POLISHED: Arm({"budgets": [0.5, 0.35]}, title="trained for an epoch"),
 }
-SHARE = "encoder."
-"""What the id of a trial of a budget begins with."""
 _SEARCH, _PAIRS = "search", "stsb"
 """The sets whose held-out rows are searched, and compared."""
 _FORMS = (COMPACT, ONNX_INT8)
@@ -99,7 +98,7 @@ def _measured(result: Path, home: Path, cell: Cell, place: Place) -> list[dict[s
         )
         for form in made:
             assert isinstance(form, Form), f"every model of a path has its usual forms: {form}"
-            told = {"budget": _budget(trial), "form": form.name, "bytes": form.bytes}
+            told = {"budget": _budget(trial, cell), "form": form.name, "bytes": form.bytes}
             found.append(told | _figures(form, loaded, data))
             models.append(form.model)
     search, samples = loaded[_SEARCH], data[_SEARCH].samples
@@ -109,9 +108,12 @@ def _measured(result: Path, home: Path, cell: Cell, place: Place) -> list[dict[s
     return [one | {f"ms_{speed.batch}": speed.p50_ms for speed in own} for one, own in zip(found, speeds, strict=True)]
 
 
-def _budget(trial: Trial) -> float:
+def _budget(trial: Trial, cell: Cell) -> float:
     """The share of the operations that a model of the path was asked to keep."""
-    return 1.0 if trial.element is None or trial.verdict is Verdict.BASE else float(trial.element.removeprefix(SHARE))
+    if trial.verdict is Verdict.BASE:
+        return 1.0
+    (asked,) = [share for share in ARMS[cell.arm].knobs["budgets"] if encoder_share(share) == trial.element]
+    return float(asked)
 
 
 def _figures(form: Form, loaded: Mapping[str, Loaded], data: Mapping[str, DataSet]) -> dict[str, float]:

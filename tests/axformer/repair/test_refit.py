@@ -149,8 +149,10 @@ def test_a_block_that_is_run_alone_is_the_block_of_the_whole_model(family: str) 
         end()
         if checkpoint.architecture.token_axis == 0:
             seen = [x.transpose(0, 1) for x in seen]
-        for one, other in zip(alone, seen, strict=True):  # a processor may round otherwise where memory lies otherwise
-            torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
+        for one, other in zip(alone, seen, strict=True):
+            # To the bit; some processors round GPT-2's attention otherwise where it runs outside of its layer.
+            rounding = 2e-6 * other.abs().max().item() if family == "gpt2" else 0.0
+            torch.testing.assert_close(one, other, rtol=0.0, atol=rounding)
         blockwise.advance()
 
 
