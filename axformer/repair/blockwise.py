@@ -54,6 +54,12 @@ class Blockwise:
         """The weights of the current block, which must have heads or neurons."""
         return self._architecture.layout(self.block).weights(self.layer)
 
+    @property
+    def inputs(self) -> Iterator[Tensor | None]:
+        """What enters the current block, batch by batch, shaped (sequences, tokens, hidden); None for the first block."""
+        for hidden in self._inputs:
+            yield hidden if hidden is None or self._architecture.token_axis == 1 else hidden.transpose(0, 1)
+
     def share_inputs(self, other: "Blockwise") -> None:
         """Take over the position and inputs of another walk whose blocks below are the same."""
         self._inputs, self.block, self._seen = list(other._inputs), other.block, []

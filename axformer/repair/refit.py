@@ -2,6 +2,10 @@
 
 The refit is *sequential*: the input of a block is the student's after everything below was fitted, and its target is the output
 of the teacher, the untouched model, at the same token. So errors from below are repaired above. No label is used.
+
+In a sentence embedder the target is *corrected by the residual* as well: by how far the hidden state that enters the block has
+moved from the teacher's, so that block and residual together come to the teacher's sum. There every token counts; where a head
+reads one, this brought nothing (docs/compress.md).
 """
 
 import shutil
@@ -18,6 +22,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from axformer.architectures.base import Architecture, BlockWeights
+from axformer.architectures.embedder import spec_of
 from axformer.data.batches import Batch, Samples
 from axformer.evaluation.base import Fitting
 from axformer.model.masking import masked
@@ -133,6 +138,7 @@ def refit_plan(
     """
     full = Plan.full(architecture.dimensions(model.config))
     found: dict[Block, BlockFit] = {}
+    is_corrected = spec_of(model.config) is not None
 
     def put_found(index: int, layer: nn.Module, _: LayerPlan) -> None:
         for block in blocks_of_layer(index):
@@ -147,7 +153,7 @@ def refit_plan(
         before, after = full.layers[block.layer], plan.layers[block.layer]
         is_cut = block.part_of(before) != block.part_of(after)
         if (is_changed or is_cut) and block.is_kept_in(after):
-            fit = _fit_block(teacher, student, after)
+            fit = _fit_block(teacher, student, after, is_corrected=is_corrected)
             if fit is not None:
                 found[block] = fit
                 student.cut_again()
@@ -234,8 +240,12 @@ def block_fit(fit: Fit, tokens: int) -> BlockFit:
     return BlockFit(weight, None if fit.bias is None else fit.bias.float(), fit.ridge, tokens)
 
 
-def _fit_block(teacher: Blockwise, student: Blockwise, plan: LayerPlan) -> BlockFit | None:
-    """Fit the current block of both walks; None if no column is left and there is no bias to fit."""
+def _fit_block(teacher: Blockwise, student: Blockwise, plan: LayerPlan, *, is_corrected: bool) -> BlockFit | None:
+    """Fit the current block of both walks; None if no column is left and there is no bias to fit.
+
+    Args:
+        is_corrected: whether the target is corrected by the residual.
+    """
     wanted, has_units = teacher.weights, bool(student.block.units_in(plan))
     has_bias = wanted.bias is not None
     if not has_units and not has_bias:
@@ -243,12 +253,19 @@ def _fit_block(teacher: Blockwise, student: Blockwise, plan: LayerPlan) -> Block
     matrix, bias = matrix_of(wanted), None if wanted.bias is None else wanted.bias.detach()
     calibration = Calibration(teacher.samples)
     sources = student.look() if has_units else None
-    for batch, x in teacher.look():
+    for (batch, x), moved in zip(teacher.look(), _moved(teacher, student, is_corrected=is_corrected), strict=True):
         source = x[..., :0] if sources is None else next(sources)[1]
-        calibration.add(batch, source, functional.linear(x, matrix, bias))
+        calibration.add(batch, source, functional.linear(x, matrix, bias) - moved)
     old = matrix_of(student.weights) if has_units else matrix[:, :0]
     fitting, checking = calibration.sums
     return block_fit(refit(old, fitting, checking, has_bias=has_bias), fitting.count + checking.count)
+
+
+def _moved(teacher: Blockwise, student: Blockwise, *, is_corrected: bool) -> Iterator[Tensor | float]:
+    """By how much the input of the student's block differs from the teacher's, batch by batch; 0 where that is not to be
+    repaired."""
+    for wanted, given in zip(teacher.inputs, student.inputs, strict=True):
+        yield 0.0 if wanted is None or given is None or not is_corrected else given - wanted
 
 
 def _blocks(architecture: Architecture, layer: nn.Module) -> tuple[BlockWeights, BlockWeights]:

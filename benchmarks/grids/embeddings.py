@@ -1,46 +1,50 @@
 """What compression costs a packaged sentence-embedding model as it is: search, similarity, the old index, time and size.
 
 The model is fitted without labels to texts of some of SQuAD's articles and to other texts; the questions of the other articles
-search their paragraphs, and STS-B's test pairs tell the similarities. One arm trains each model for an epoch by the untouched
-one.
+search their paragraphs, and STS-B's test pairs tell the similarities. One arm fits to all texts and not to as many as usual,
+and one trains each model for an epoch by the untouched one.
 """
 
-import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from axformer.apply import Lessons, apply_plan
-from axformer.config import reading_config
+from axformer.config import make_config
 from axformer.data.columns import DataSource
 from axformer.data.reading import read_rows
 from axformer.drawing.lines import Line, LineChart, lines_chart
 from axformer.forms.form import Form
 from axformer.forms.kinds import COMPACT, ONNX_INT8
+from axformer.forms.make import Finished, make_forms
 from axformer.intake.checkpoint import Checkpoint as Loaded
 from axformer.intake.checkpoint import load_checkpoint
 from axformer.intake.dataset import DataSet, prepare
+from axformer.opening import training_on
 from axformer.plan.elements import encoder_share
-from axformer.plan.path import Stop, read_trace_beside
-from axformer.plan.plan import read_plan_file
+from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial, Verdict
-from axformer.repair.training import POLISH
+from axformer.repair.training import POLISH, train
 from axformer.reporting.form_reports import one_by_one
 from axformer.reporting.speed import QUICK, measure_speed
 from axformer.reporting.workloads import REPORTED, limits_of, own_workloads
+from axformer.run import PruningRun
 from axformer.scores.measured import measure
-from benchmarks.checkpoints import Checkpoint, run_logged
+from axformer.surroundings import Surroundings
+from axformer.wire.run import read_run
+from benchmarks.checkpoints import Checkpoint
 from benchmarks.finetune import BASE, BASES, LARGE_BASE
-from benchmarks.harness import Arm, Cell, CellError, Content, Grid, Place
-from benchmarks.prune import PRUNE
+from benchmarks.harness import Arm, Cell, Content, Grid, Place
 from benchmarks.tables import POINT, table
 
-REFIT, POLISHED = "refit", "polish"
+REFIT, ALL_ROWS, POLISHED = "refit", "all-rows", "polish"
 ARMS: Mapping[str, Arm] = {
     REFIT: Arm({"budgets": [0.8, 0.65, 0.5, 0.35]}, title="without training"),
+    ALL_ROWS: Arm({"budgets": [0.5, 0.35], "calibrate_rows": 5516}, title="fitted to all texts"),
     POLISHED: Arm({"budgets": [0.5, 0.35]}, title="trained for an epoch"),
 }
+_MARKS = {REFIT: "", ALL_ROWS: ", all texts", POLISHED: ", trained"}
+"""What a table says of the models of an arm."""
 _SEARCH, _PAIRS = "search", "stsb"
 """The sets whose held-out rows are searched, and compared."""
 _FORMS = (COMPACT, ONNX_INT8)
@@ -54,58 +58,51 @@ _FIGURES = {
 
 
 def measure_cell(cell: Cell, arm: Arm, place: Place) -> Content:
-    """Compress a model, and measure the models of its path, each in its forms.
-
-    Raises:
-        CellError: the run failed; its log says why.
-    """
-    checkpoint, runs = cell.checkpoint, place.home / "runs"
-    home, result, log = BASES[checkpoint.family].home(), runs / cell.name, runs / f"{cell.name}.log"
+    """Compress a model, and measure the models of its path, each in its forms: figures of searches and similarities in points,
+    milliseconds of one text and of 32, and bytes. Speeds are measured in turns, so their ratios are of one run."""
+    checkpoint, result = cell.checkpoint, place.home / "runs" / cell.name
+    home = BASES[checkpoint.family].home()
     for name in (checkpoint.data, _PAIRS):
         place.prepare(name)
-    shutil.rmtree(result, ignore_errors=True)
-    knobs = {"method": "compress", "within_points": None, "confirm": 0, **arm.knobs}
-    command = [*PRUNE, str(home), f"--data={checkpoint.rows(place.sets, 'validation')}", f"--output={result}"]
-    command += [f"--calibrate={checkpoint.rows(place.sets, 'train')}", f"--forms={COMPACT}", "--device=cpu"]
-    if not run_logged([*command, *(f"--set={name}={json.dumps(knobs[name])}" for name in knobs)], log):
-        raise CellError(log.read_text(encoding="utf-8").strip().splitlines()[-1])
-    found = _measured(result, home, cell, place)
-    shutil.rmtree(result)
-    return {"models": found}
-
-
-def _measured(result: Path, home: Path, cell: Cell, place: Place) -> list[dict[str, Any]]:
-    """Every model of a path in its forms: figures of searches and similarities in points, milliseconds of one text and of 32,
-    and bytes. Speeds are measured in turns, so their ratios are of one run."""
-    file, trace = read_plan_file(result), read_trace_beside(result)
-    fit, deciding = (DataSource(str(cell.checkpoint.rows(place.sets, part))) for part in ("train", "validation"))
     loaded, data = {}, {}
     for part in (_SEARCH, _PAIRS):
         rows = read_rows(str(place.sets / part / "test.jsonl"))
         loaded[part] = load_checkpoint(home).for_rows(rows)
-        data[part] = prepare(rows, loaded[part], reading_config(file.config))
-    found, models = [], [loaded[_SEARCH].model]
-    for trial in trace:
-        if trial.verdict not in (Verdict.BASE, Verdict.ACCEPT):
-            continue
-        is_trained = cell.arm == POLISHED and trial.verdict is Verdict.ACCEPT
-        made = apply_plan(
-            *(file, home, deciding, result / f"made-{trial.seq}"),
-            forms=_FORMS,
-            stop=Stop(trace, trial.seq),
-            calibrate=None if trial.verdict is Verdict.BASE else fit,
-            lessons=Lessons(fit, POLISH) if is_trained else None,
-        )
+        data[part] = prepare(rows, loaded[part], make_config())
+    search, samples = loaded[_SEARCH], data[_SEARCH].samples
+    found, models = [], [search.model]
+    shutil.rmtree(result, ignore_errors=True)
+    result.mkdir(parents=True)
+    for trial, plan, model in _path(cell, arm, place, home):
+        made = make_forms(Finished(search, plan, model, samples), _FORMS, result / str(trial.seq))
         for form in made:
             assert isinstance(form, Form), f"every model of a path has its usual forms: {form}"
             told = {"budget": _budget(trial, cell), "form": form.name, "bytes": form.bytes}
             found.append(told | _figures(form, loaded, data))
             models.append(form.model)
-    search, samples = loaded[_SEARCH], data[_SEARCH].samples
     limits = limits_of(search.head, search.model.config, search.architecture.max_tokens(search.model.config))
     loads = own_workloads(samples.encoded, search.tokenizer, limits, REPORTED)
     speeds = measure_speed(models, loads, QUICK)[1:]
-    return [one | {f"ms_{speed.batch}": speed.p50_ms for speed in own} for one, own in zip(found, speeds, strict=True)]
+    shutil.rmtree(result)
+    timed = [one | {f"ms_{speed.batch}": speed.p50_ms for speed in own} for one, own in zip(found, speeds, strict=True)]
+    return {"models": timed}
+
+
+def _path(cell: Cell, arm: Arm, place: Place, home: Path) -> Iterator[tuple[Trial, Plan, Any]]:
+    """The untouched model and each smaller one, which the last arm trains: its trial, its plan, and the model."""
+    fit, deciding = (str(cell.checkpoint.rows(place.sets, part)) for part in ("train", "validation"))
+    asked = {"method": "compress", "within_points": None, "confirm": 0, **arm.knobs}
+    run = {"checkpoint": str(home), "validation": deciding, "calibrate": fit, "config": asked}
+    opened = PruningRun.open(read_run(run))
+    for trial in opened.trials():
+        if trial.verdict not in (Verdict.BASE, Verdict.ACCEPT):
+            continue
+        model = opened.compact_model()
+        if cell.arm == POLISHED and trial.verdict is Verdict.ACCEPT:
+            checkpoint, decides = load_checkpoint(home).for_rows(read_rows(deciding)), opened.deciding
+            training = training_on(DataSource(fit), POLISH, decides, checkpoint, opened.config)
+            train(model, checkpoint, opened.plan, training, decides, Surroundings())
+        yield trial, opened.plan, model
 
 
 def _budget(trial: Trial, cell: Cell) -> float:
@@ -132,8 +129,8 @@ GRID = Grid(
     ARMS,
     [
         Cell(Checkpoint(f"{_SEARCH}-{model}", model, "embedding", _SEARCH, ()), arm)
-        for model in (BASE, LARGE_BASE)
-        for arm in ARMS
+        for model, arms in ((BASE, ARMS), (LARGE_BASE, (REFIT, POLISHED)))
+        for arm in arms
     ],
     measure_cell,
 )
@@ -154,9 +151,9 @@ def by_model(cells: Sequence[Content]) -> str:
     for planned, one in _models(cells):
         is_untouched, family = one["budget"] == 1, planned.checkpoint.family
         base = first.setdefault(planned.name, one)  # the untouched model in PyTorch
-        if (is_untouched and planned.arm == POLISHED) or (not is_untouched and one["form"] == COMPACT):
+        if (is_untouched and planned.arm != REFIT) or (not is_untouched and one["form"] == COMPACT):
             continue
-        kept = f"{one['budget']:g}" + (", PyTorch" if one is base else ", trained" if planned.arm == POLISHED else "")
+        kept = f"{one['budget']:g}" + (", PyTorch" if one is base else _MARKS[planned.arm])
         figures = [f"{one[name]:.1f}" for name in ("spearman", *_FIGURES)]
         times = [f"{base[name] / one[name]:.1f}x" for name in ("ms_1", "ms_32")]
         rows.append([family, kept, *figures, *times, f"{one['bytes'] / 1e6:.0f}"])

@@ -16,6 +16,7 @@ import axformer
 from axformer.architectures.embedder import SPEC, TOKENS, VECTOR, Dense, Embedding
 from axformer.architectures.registry import ARCHITECTURES, architecture_of
 from axformer.config import make_config
+from axformer.data.batches import Samples
 from axformer.data.columns import OWN_ANSWERS
 from axformer.data.reading import rows_of
 from axformer.errors import CheckpointError, ConfigError, DataError
@@ -29,7 +30,10 @@ from axformer.model.compact import compact
 from axformer.model.masking import masked
 from axformer.model.operations import Operations
 from axformer.model.parameters import ParameterCount
+from axformer.plan.blocks import blocks_of_layer
 from axformer.plan.plan import Plan
+from axformer.repair.least_squares import refit
+from axformer.repair.refit import Calibration, apply_refit, can_refit, matrix_of, refit_plan
 from axformer.reporting.deploy_table import deployables
 from axformer.run import PruningRun
 from axformer.scores.measured import measure
@@ -81,6 +85,55 @@ def test_vectors_are_the_same_masked_and_removed_and_in_any_batch(family: str) -
         torch.testing.assert_close(
             measure(small, checkpoint.task, data.samples).losses, plain.losses(plan), rtol=1e-4, atol=1e-5
         )
+
+
+def seen_by(model: Any, checkpoint: Checkpoint, samples: Samples) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """What enters the second layer, and its attention's output projection, batch by batch."""
+    architecture, inner, outer = checkpoint.architecture, [], []
+    layer = architecture.layers(model)[1]
+
+    def see(x: torch.Tensor) -> torch.Tensor:
+        inner.append(x)
+        return x
+
+    end = architecture.attention.weights(layer).watch(see)
+    hook = layer.register_forward_pre_hook(
+        lambda _, given, named: outer.append((*given, *named.values())[0]), with_kwargs=True
+    )
+    with torch.inference_mode():
+        for batch in samples.batches:
+            model(**batch.inputs)
+    hook.remove()
+    end()
+    first = architecture.token_axis == 0
+    return [(h.transpose(0, 1), x.transpose(0, 1)) if first else (h, x) for h, x in zip(outer, inner, strict=True)]
+
+
+@families
+def test_the_target_of_a_refit_is_corrected_by_what_has_moved_below(family: str) -> None:
+    checkpoint = checkpoint_of(family)
+    model, architecture = checkpoint.model, checkpoint.architecture
+    if not can_refit(model, architecture):
+        pytest.skip("its layers share their weights")
+    samples = prepare(
+        rows_of([{"text": f"{text} word{i % 60}"} for i, text in enumerate(TEXTS)]), checkpoint, CONFIG
+    ).samples
+    full = Plan.full(checkpoint.dimensions)
+    plan = Plan(layers=(some_plan(1).layers[0], *full.layers[1:]))
+    assert plan.layers[0] != full.layers[0]
+    fits = refit_plan(model, architecture, samples, plan)
+    small = compact(model, architecture, plan)
+    apply_refit(small, architecture, plan, fits)
+    (block, _) = blocks_of_layer(1)
+    weights = architecture.attention.weights(architecture.layers(model)[1])
+    matrix, bias = matrix_of(weights), None if weights.bias is None else weights.bias.detach()
+    plain = Calibration(samples)
+    both = (seen_by(one, checkpoint, samples) for one in (model, small))
+    for batch, (hidden, x), (moved, given) in zip(samples.batches, *both, strict=True):
+        plain.add(batch, given, torch.nn.functional.linear(x, matrix, bias) + hidden - moved)
+    wanted = refit(matrix, *plain.sums, has_bias=bias is not None)
+    assert wanted.ridge == fits[block].ridge
+    torch.testing.assert_close(fits[block].weight, wanted.weight.float(), rtol=1e-3, atol=1e-4)
 
 
 @pytest.fixture(scope="module")
