@@ -26,6 +26,7 @@ from axformer.scores.measured import Sets, measure, measure_sets, scores_of
 from axformer.surroundings import Surroundings
 from axformer.wire.data_summary import DataSummary
 from axformer.wire.finetuning import FinetuneSettings
+from axformer.wire.metrics import EMBEDDING
 from axformer.wire.report import Finetuning, Scores
 
 FIXED_MASKS = frozenset({"masked_lm"})
@@ -33,6 +34,8 @@ FIXED_MASKS = frozenset({"masked_lm"})
 POLISH = FinetuneSettings(teacher=True, teacher_weight=1.0, learning_rate=5e-5, dropout=False)
 """The settings of a polish (COMPRESS, section 2). No label is looked at, so any texts of the kind that the model will see do.
 Without dropout predictions come closer to the teacher's in few steps (docs/compress.md)."""
+_VECTORS = {"learning_rate": 2e-4, "warmup": 0.1}
+"""What is otherwise for vectors, whose errors are small numbers (docs/embeddings.md)."""
 _DECIDES_WEIGHTS = ("torch", "transformers", "accelerate")
 """Packages whose versions, beside our own, a training must have begun with to be continued."""
 
@@ -202,6 +205,7 @@ def polish_training(calibration: DataSet, checkpoint: Checkpoint, config: RunCon
             "masks; leave polish out"
         )
     check_trainable(task, str(checkpoint.model.device))
-    settings = POLISH.model_copy(update={"epochs": epochs, "seed": config.seed})
+    own = _VECTORS if task == EMBEDDING else {}
+    settings = POLISH.model_copy(update={"epochs": epochs, "seed": config.seed, **own})
     encoded = for_teacher(calibration.samples.encoded, checkpoint.tokenizer)
     return Training(calibration.rows, encoded, settings, config)

@@ -2,7 +2,7 @@
 
 The model is fitted without labels to texts of some of SQuAD's articles and to other texts; the questions of the other articles
 search their paragraphs, and STS-B's test pairs tell the similarities. One arm fits to all texts and not to as many as usual,
-and one trains each model for an epoch by the untouched one.
+and one then trains each model on them for an epoch by the untouched one.
 """
 
 import shutil
@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from axformer.config import make_config
-from axformer.data.columns import DataSource
 from axformer.data.reading import read_rows
 from axformer.drawing.lines import Line, LineChart, lines_chart
 from axformer.forms.form import Form
@@ -20,17 +19,14 @@ from axformer.forms.make import Finished, make_forms
 from axformer.intake.checkpoint import Checkpoint as Loaded
 from axformer.intake.checkpoint import load_checkpoint
 from axformer.intake.dataset import DataSet, prepare
-from axformer.opening import training_on
 from axformer.plan.elements import encoder_share
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial, Verdict
-from axformer.repair.training import POLISH, train
 from axformer.reporting.form_reports import one_by_one
 from axformer.reporting.speed import QUICK, measure_speed
 from axformer.reporting.workloads import REPORTED, limits_of, own_workloads
 from axformer.run import PruningRun
 from axformer.scores.measured import measure
-from axformer.surroundings import Surroundings
 from axformer.wire.run import read_run
 from benchmarks.checkpoints import Checkpoint
 from benchmarks.finetune import BASE, BASES, LARGE_BASE
@@ -41,7 +37,7 @@ REFIT, ALL_ROWS, POLISHED = "refit", "all-rows", "polish"
 ARMS: Mapping[str, Arm] = {
     REFIT: Arm({"budgets": [0.8, 0.65, 0.5, 0.35]}, title="without training"),
     ALL_ROWS: Arm({"budgets": [0.5, 0.35], "calibrate_rows": 5516}, title="fitted to all texts"),
-    POLISHED: Arm({"budgets": [0.5, 0.35]}, title="trained for an epoch"),
+    POLISHED: Arm({"budgets": [0.5, 0.35], "calibrate_rows": 5516, "polish": 1}, title="and trained for an epoch"),
 }
 _MARKS = {REFIT: "", ALL_ROWS: ", all texts", POLISHED: ", trained"}
 """What a table says of the models of an arm."""
@@ -89,20 +85,14 @@ def measure_cell(cell: Cell, arm: Arm, place: Place) -> Content:
 
 
 def _path(cell: Cell, arm: Arm, place: Place, home: Path) -> Iterator[tuple[Trial, Plan, Any]]:
-    """The untouched model and each smaller one, which the last arm trains: its trial, its plan, and the model."""
+    """The untouched model and each smaller one: its trial, its plan, and the model."""
     fit, deciding = (str(cell.checkpoint.rows(place.sets, part)) for part in ("train", "validation"))
     asked = {"method": "compress", "within_points": None, "confirm": 0, **arm.knobs}
     run = {"checkpoint": str(home), "validation": deciding, "calibrate": fit, "config": asked}
     opened = PruningRun.open(read_run(run))
     for trial in opened.trials():
-        if trial.verdict not in (Verdict.BASE, Verdict.ACCEPT):
-            continue
-        model = opened.compact_model()
-        if cell.arm == POLISHED and trial.verdict is Verdict.ACCEPT:
-            checkpoint, decides = load_checkpoint(home).for_rows(read_rows(deciding)), opened.deciding
-            training = training_on(DataSource(fit), POLISH, decides, checkpoint, opened.config)
-            train(model, checkpoint, opened.plan, training, decides, Surroundings())
-        yield trial, opened.plan, model
+        if trial.verdict in (Verdict.BASE, Verdict.ACCEPT):
+            yield trial, opened.plan, opened.compact_model()
 
 
 def _budget(trial: Trial, cell: Cell) -> float:
