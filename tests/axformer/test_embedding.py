@@ -184,6 +184,17 @@ def test_a_result_loads_in_sentence_transformers_with_the_same_vectors(written: 
     assert kept["prompts"] == {"query": "word1 word2 ", "document": "word3 ", "all": "word4 "}
 
 
+def test_a_polish_brings_vectors_nearer_to_the_untouched_model(written: Path, tmp_path: Path) -> None:
+    rows = [{"text": f"{text} word{index % 60} word{index % 7}"} for index, text in enumerate(TEXTS * 4)]
+    data = str(write_rows(tmp_path / "rows.jsonl", rows))
+    losses = []
+    for epochs in (0, 2):
+        knobs = {"method": "compress", "within_points": None, "confirm": 0, "budgets": [0.5], "polish": epochs}
+        run = PruningRun.open(read_run({"checkpoint": str(written), "validation": data, "config": knobs}))
+        losses.append([trial.loss for trial in run.trials()][-1])
+    assert losses[1] < losses[0]
+
+
 def save_with_dense(directory: Path, family: str) -> Path:
     """A directory as sentence-transformers writes it, with two layers behind the pooling."""
     from sentence_transformers import SentenceTransformer
