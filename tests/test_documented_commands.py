@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from axformer.cli import options
+from axformer.cli import inputs, options
 from axformer.cli.main import app
 from docs.hooks.reference import document
 from tests.documents import PAGES, ROOT, commands_in, commands_of
@@ -52,7 +52,7 @@ def assert_parses(words: Sequence[str]) -> None:
     if "set_" in given:
         run_options(given).run().settled()
     elif "columns" in given:
-        options.columns_of(given["columns"])
+        inputs.columns_of(given["columns"])
     if given.get("forms"):
         options.forms_of(given["forms"])
 

@@ -11,6 +11,7 @@ from rich.text import Text
 from axformer.cli import options
 from axformer.cli.characters import Terminal
 from axformer.cli.failing import failing
+from axformer.cli.inputs import ColumnsOption, DeviceOption, columns_of
 from axformer.cli.libraries import importing, ready
 
 if TYPE_CHECKING:
@@ -43,8 +44,8 @@ def analyze(
     report: ReportOption = None,
     rows: RowsOption = None,
     max_length: MaxLengthOption = None,
-    columns: options.ColumnsOption = None,
-    device: options.DeviceOption = "auto",
+    columns: ColumnsOption = None,
+    device: DeviceOption = "auto",
     as_json: Annotated[
         bool, typer.Option("--json", help="Print analysis.json; progress goes to standard error.")
     ] = False,
@@ -52,7 +53,7 @@ def analyze(
     """Say where a model is redundant: layers, heads, dimensions. The model stays as it is."""
     with failing():
         names = reports_of(report)
-        read = options.columns_of(columns)
+        read = columns_of(columns)
         console = Terminal(stderr=as_json)
         with importing():
             from axformer.analysis.advice import Given

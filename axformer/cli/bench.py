@@ -9,8 +9,8 @@ from rich.table import Table
 
 from axformer.cli.characters import Terminal
 from axformer.cli.failing import failing
+from axformer.cli.inputs import ColumnsOption, DeviceOption, columns_of
 from axformer.cli.libraries import ready
-from axformer.cli.options import ColumnsOption, DeviceOption, columns_of
 from axformer.data.columns import DataSource
 from axformer.reporting.rendering import number
 from axformer.wire.metrics import in_words

@@ -10,8 +10,8 @@ import typer
 
 from axformer.cli.characters import Terminal
 from axformer.cli.failing import failing
+from axformer.cli.inputs import ColumnsOption, DeviceOption, columns_of
 from axformer.cli.libraries import ready
-from axformer.cli.options import ColumnsOption, DeviceOption, columns_of
 from axformer.data.columns import DataSource
 from axformer.errors import ConfigError, InputError
 

@@ -12,6 +12,7 @@ from rich.console import Console
 from axformer.cli import options
 from axformer.cli.characters import Terminal
 from axformer.cli.failing import failing
+from axformer.cli.inputs import ColumnsOption, DeviceOption, columns_of
 from axformer.cli.libraries import ready
 from axformer.config import method_of
 from axformer.data.columns import DataSource
@@ -64,7 +65,7 @@ def apply(
     data: DataOption,
     output: OutputOption,
     forms: UsualFormsOption = None,
-    columns: options.ColumnsOption = None,
+    columns: ColumnsOption = None,
     upto: Annotated[
         int | None, typer.Option(help="Stop at this trial of the pass's trace.jsonl; 0 is the untouched model.")
     ] = None,
@@ -76,13 +77,13 @@ def apply(
     finetune: options.FinetuneOption = None,
     head: options.HeadOption = None,
     pooling: options.PoolingOption = None,
-    device: options.DeviceOption = "auto",
+    device: DeviceOption = "auto",
     as_json: JsonOption = False,
 ) -> None:
     """Apply a plan to a checkpoint without another pass, and write the forms of the result."""
     console = Terminal(stderr=as_json)
     with failing():
-        names, read = None if forms is None else options.forms_of(forms), options.columns_of(columns)
+        names, read = None if forms is None else options.forms_of(forms), columns_of(columns)
         file = read_plan_file(plan)
         settings, new_head = _training(train, finetune, head, method_of(file.config))
         computing = ready(device, output)
@@ -143,14 +144,14 @@ def export(
     forms: Annotated[
         str, typer.Option(help="Forms to make, comma-separated: stock, onnx, onnx_fp16, onnx_int8.")
     ] = "onnx",
-    columns: options.ColumnsOption = None,
-    device: options.DeviceOption = "auto",
+    columns: ColumnsOption = None,
+    device: DeviceOption = "auto",
     as_json: JsonOption = False,
 ) -> None:
     """Write more forms of a finished result, without its checkpoint."""
     console = Terminal(stderr=as_json)
     with failing():
-        names, source = options.forms_of(forms), DataSource(data, options.columns_of(columns))
+        names, source = options.forms_of(forms), DataSource(data, columns_of(columns))
         computing = ready(device, output)
         from axformer.export import export as write
 

@@ -10,8 +10,8 @@ from rich.table import Table
 
 from axformer.cli.characters import Terminal
 from axformer.cli.failing import failing
+from axformer.cli.inputs import ColumnsOption, columns_of
 from axformer.cli.libraries import ready
-from axformer.cli.options import ColumnsOption, columns_of
 from axformer.data.columns import DataSource
 from axformer.forms.kinds import KINDS
 from axformer.reporting.deployable import TITLES, WORTH_IT

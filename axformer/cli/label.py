@@ -17,8 +17,9 @@ from rich.console import Console
 
 from axformer.cli.characters import Terminal
 from axformer.cli.failing import failing
+from axformer.cli.inputs import DeviceOption
 from axformer.cli.libraries import ready
-from axformer.cli.options import DeviceOption, beside, state_of
+from axformer.cli.options import beside, state_of
 from axformer.errors import DataError
 from axformer.labels import LABELS, given_labels, read_sheet, record_of, records_of, write_labels
 from axformer.reporting.deployable import TITLES

@@ -12,10 +12,10 @@ from typing import Annotated, Any
 
 import typer
 
+from axformer.cli.inputs import ColumnsOption, columns_of
 from axformer.config import ABOUT_PRESETS, DEFAULT_PRESET, METHODS, Preset, PublishedConfig, RunConfig, parse_knob
 from axformer.config.goals import ABOUT_GOALS, written
-from axformer.config.nearest import or_all, suggestion
-from axformer.data.columns import Columns
+from axformer.config.nearest import or_all
 from axformer.errors import ConfigError
 from axformer.forms.kinds import KINDS
 from axformer.wire.heads import FEWEST_LABELS, HEAD_TASKS, parse_head
@@ -38,12 +38,6 @@ def knob_names(incomplete: str) -> list[tuple[str, str]]:
     ]
 
 
-ColumnsOption = Annotated[
-    str | None,
-    typer.Option(
-        help="Names of the columns, for example text=sentence,label=class; several make a list: choices=ending0+ending1."
-    ),
-]
 RequireOption = Annotated[
     str | None,
     typer.Option(
@@ -52,7 +46,6 @@ RequireOption = Annotated[
         metavar="REQUIREMENTS",
     ),
 ]
-DeviceOption = Annotated[str, typer.Option(help="cpu, cuda, cuda:1 ...; auto takes a GPU if there is one.")]
 FinetuneOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -84,30 +77,6 @@ LabelOption = Annotated[list[str] | None, typer.Option(help="A label to find the
 WebhookEventOption = Annotated[
     list[str] | None, typer.Option(help="An event to send, by default those that end the job; may be repeated.")
 ]
-
-
-def columns_of(text: str | None) -> Columns:
-    """Parse comma-separated ``ours=theirs`` pairs.
-
-    Raises:
-        ConfigError: it is not that, or names a column twice.
-    """
-    if text is None:
-        return Columns()
-    names: dict[str, str] = {}
-    for part in text.split(","):
-        ours, equals, theirs = (piece.strip() for piece in part.partition("="))
-        if not equals or ours not in Columns.model_fields or not theirs:
-            known = ", ".join(Columns.model_fields)
-            near = suggestion(ours, Columns.model_fields) if equals and ours not in Columns.model_fields else ""
-            raise ConfigError(f"--columns '{part}' is not name=column with a name of {known}{near and f'; {near}'}")
-        if ours in names:
-            raise ConfigError(
-                f"--columns names two columns for {ours}, '{names[ours]}' and '{theirs}'; give one (the second of two texts is "
-                "text_pair, and the columns of a list are joined by +)"
-            )
-        names[ours] = theirs
-    return Columns(**names)
 
 
 def forms_of(text: str) -> list[str]:

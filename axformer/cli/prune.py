@@ -12,6 +12,7 @@ from rich.console import Console
 from axformer.cli import options
 from axformer.cli.characters import Terminal
 from axformer.cli.failing import failing
+from axformer.cli.inputs import DeviceOption
 from axformer.cli.libraries import ready
 from axformer.wire.run import SettledRun
 
@@ -36,7 +37,7 @@ def prune(
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Print the answer alone, and where the result lies.")
     ] = False,
-    device: options.DeviceOption = "auto",
+    device: DeviceOption = "auto",
     as_json: options.ReportJsonOption = False,
     require: options.RequireOption = None,
 ) -> None:

@@ -10,6 +10,7 @@ from axformer.cli import options
 from axformer.cli.characters import Terminal
 from axformer.cli.deploying import show_path
 from axformer.cli.failing import failing
+from axformer.cli.inputs import ColumnsOption, columns_of
 from axformer.cli.int8 import show_as_it_is
 from axformer.cli.libraries import ready
 from axformer.cli.prune import answer, carry_out
@@ -27,7 +28,7 @@ def slim(
         str,
         typer.Argument(help="Rows of the kind that the model will see, with or without labels.", metavar="DATA"),
     ],
-    columns: options.ColumnsOption = None,
+    columns: ColumnsOption = None,
     output: Annotated[
         Path | None,
         typer.Option(help="Directory for the results, as-it-is/ and smaller/; by default CHECKPOINT-slim beside it."),
@@ -47,7 +48,7 @@ def slim(
         from axformer.int8 import make_int8
         from axformer.scores.task_tests import takes_unlabelled
 
-        console, source = Terminal(stderr=as_json), DataSource(data, options.columns_of(columns))
+        console, source = Terminal(stderr=as_json), DataSource(data, columns_of(columns))
         with console.status("Exporting, checking and timing the model as it is"):
             made = make_int8(checkpoint, place / "as-it-is", source)
         show_as_it_is(console, made, place / "as-it-is")

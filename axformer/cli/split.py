@@ -8,7 +8,7 @@ import typer
 
 from axformer.cli.characters import Terminal
 from axformer.cli.failing import failing
-from axformer.cli.options import ColumnsOption, columns_of
+from axformer.cli.inputs import ColumnsOption, columns_of
 from axformer.errors import InputError
 
 

@@ -10,6 +10,7 @@ import typer
 from pydantic import ByteSize, TypeAdapter, ValidationError
 
 from axformer.cli import analyze, options
+from axformer.cli.inputs import ColumnsOption, columns_of
 from axformer.cli.remote import HubTokenOption, JsonOption, bar, hub_token_of, notes, output, print_json, service
 from axformer.cli.steer import DeliverOption, deliver_token
 from axformer.cli.watch import follow
@@ -56,7 +57,7 @@ def submit(
         job = client.submit(
             name or _name_of(run.checkpoint.uri),
             **run.given() | {part: reference(uri) for part, uri in sources.items()},
-            columns=options.columns_of(asked.columns).model_dump(exclude_defaults=True),
+            columns=columns_of(asked.columns).model_dump(exclude_defaults=True),
             priority=priority,
             device=device,
             device_memory=memory,
@@ -76,7 +77,7 @@ def submit_analysis(
     report: analyze.ReportOption = None,
     rows: analyze.RowsOption = None,
     max_length: analyze.MaxLengthOption = None,
-    columns: options.ColumnsOption = None,
+    columns: ColumnsOption = None,
     name: NameOption = None,
     device: DeviceWantedOption = "any",
     device_memory: MemoryWantedOption = None,
@@ -88,7 +89,7 @@ def submit_analysis(
 ) -> None:
     """Queue an analysis of a model, and print its id. Local files are uploaded first."""
     with service() as client:
-        renamed, labels = options.columns_of(columns).model_dump(exclude_defaults=True), options.labels_of(label)
+        renamed, labels = columns_of(columns).model_dump(exclude_defaults=True), options.labels_of(label)
         memory = _bytes(device_memory)
         reference = _referring(client)
         job = client.submit_analysis(

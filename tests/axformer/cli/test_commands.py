@@ -66,7 +66,7 @@ def test_every_command_of_a_module_is_in_the_list() -> None:
     for path in Path(axformer.cli.__path__[0]).glob("*.py"):
         if "Annotated[" in path.read_text(encoding="utf-8") or "typer.Typer(" in path.read_text(encoding="utf-8"):
             defined.add(path.stem)
-    shared = {"commands", "main", "options", "remote"}
+    shared = {"commands", "inputs", "main", "options", "remote"}
     listed = getattr(get_command(app), "listed")  # noqa: B009 - see above
     assert defined - shared <= {about.module for about in listed.values()}
 
