@@ -31,16 +31,20 @@ from axformer.wire.run import read_run
 from benchmarks.checkpoints import Checkpoint
 from benchmarks.finetune import BASE, BASES, LARGE_BASE
 from benchmarks.harness import Arm, Cell, Content, Grid, Place
+from benchmarks.prune import rows_of
 from benchmarks.tables import POINT, table
 
-REFIT, ALL_ROWS, POLISHED = "refit", "all-rows", "polish"
+REFIT, HALVES, ALL_ROWS, POLISHED = "refit", "halves", "all-rows", "polish"
 ARMS: Mapping[str, Arm] = {
     REFIT: Arm({"budgets": [0.8, 0.65, 0.5, 0.35]}, title="without training"),
+    HALVES: Arm({"budgets": [0.5, 0.35]}, title="without training", rows={"validation": 150, "test": 400}),
     ALL_ROWS: Arm({"budgets": [0.5, 0.35], "calibrate_rows": 5516}, title="fitted to all texts"),
     POLISHED: Arm({"budgets": [0.5, 0.35], "calibrate_rows": 5516, "polish": 1}, title="and trained for an epoch"),
 }
-_MARKS = {REFIT: "", ALL_ROWS: ", all texts", POLISHED: ", trained"}
+_MARKS = {ALL_ROWS: ", all texts", POLISHED: ", trained"}
 """What a table says of the models of an arm."""
+_CHECKED = 64
+"""Texts on which a form is compared with the model in memory."""
 _SEARCH, _PAIRS = "search", "stsb"
 """The sets whose held-out rows are searched, and compared."""
 _FORMS = (COMPACT, ONNX_INT8)
@@ -61,16 +65,18 @@ def measure_cell(cell: Cell, arm: Arm, place: Place) -> Content:
     for name in (checkpoint.data, _PAIRS):
         place.prepare(name)
     loaded, data = {}, {}
-    for part in (_SEARCH, _PAIRS):
-        rows = read_rows(str(place.sets / part / "test.jsonl"))
+    files = {_SEARCH: rows_of(checkpoint, "test", arm, place), _PAIRS: place.sets / _PAIRS / "test.jsonl"}
+    for part, file in files.items():
+        rows = read_rows(str(file))
         loaded[part] = load_checkpoint(home).for_rows(rows)
         data[part] = prepare(rows, loaded[part], make_config())
     search, samples = loaded[_SEARCH], data[_SEARCH].samples
+    few = prepare(data[_SEARCH].rows.at(range(_CHECKED)), search, make_config()).samples
     found, models = [], [search.model]
     shutil.rmtree(result, ignore_errors=True)
     result.mkdir(parents=True)
     for trial, plan, model in _path(cell, arm, place, home):
-        made = make_forms(Finished(search, plan, model, samples), _FORMS, result / str(trial.seq))
+        made = make_forms(Finished(search, plan, model, few), _FORMS, result / str(trial.seq))
         for form in made:
             assert isinstance(form, Form), f"every model of a path has its usual forms: {form}"
             told = {"budget": _budget(trial, cell), "form": form.name, "bytes": form.bytes}
@@ -86,7 +92,7 @@ def measure_cell(cell: Cell, arm: Arm, place: Place) -> Content:
 
 def _path(cell: Cell, arm: Arm, place: Place, home: Path) -> Iterator[tuple[Trial, Plan, Any]]:
     """The untouched model and each smaller one: its trial, its plan, and the model."""
-    fit, deciding = (str(cell.checkpoint.rows(place.sets, part)) for part in ("train", "validation"))
+    fit, deciding = (str(rows_of(cell.checkpoint, part, arm, place)) for part in ("calibrate", "validation"))
     asked = {"method": "compress", "within_points": None, "confirm": 0, **arm.knobs}
     run = {"checkpoint": str(home), "validation": deciding, "calibrate": fit, "config": asked}
     opened = PruningRun.open(read_run(run))
@@ -119,7 +125,7 @@ GRID = Grid(
     ARMS,
     [
         Cell(Checkpoint(f"{_SEARCH}-{model}", model, "embedding", _SEARCH, ()), arm)
-        for model, arms in ((BASE, ARMS), (LARGE_BASE, (REFIT, POLISHED)))
+        for model, arms in ((BASE, (REFIT, ALL_ROWS, POLISHED)), (LARGE_BASE, (HALVES,)))
         for arm in arms
     ],
     measure_cell,
@@ -141,9 +147,9 @@ def by_model(cells: Sequence[Content]) -> str:
     for planned, one in _models(cells):
         is_untouched, family = one["budget"] == 1, planned.checkpoint.family
         base = first.setdefault(planned.name, one)  # the untouched model in PyTorch
-        if (is_untouched and planned.arm != REFIT) or (not is_untouched and one["form"] == COMPACT):
+        if (is_untouched and planned.arm in _MARKS) or (not is_untouched and one["form"] == COMPACT):
             continue
-        kept = f"{one['budget']:g}" + (", PyTorch" if one is base else _MARKS[planned.arm])
+        kept = f"{one['budget']:g}" + (", PyTorch" if one is base else _MARKS.get(planned.arm, ""))
         figures = [f"{one[name]:.1f}" for name in ("spearman", *_FIGURES)]
         times = [f"{base[name] / one[name]:.1f}x" for name in ("ms_1", "ms_32")]
         rows.append([family, kept, *figures, *times, f"{one['bytes'] / 1e6:.0f}"])
@@ -159,7 +165,7 @@ def pictures(cells: Sequence[Content]) -> dict[str, str]:
         if one["form"] == COMPACT:
             family = planned.checkpoint.family
             whole.setdefault(family, one["ndcg_10"])  # the untouched model comes first
-            if planned.arm == REFIT or one["budget"] < 1:
+            if planned.arm not in _MARKS or one["budget"] < 1:
                 points = kept.setdefault(f"{family}, {ARMS[planned.arm].title}", [])
                 points.append((one["budget"], one["ndcg_10"] / whole[family]))
     lines = [Line(name, sorted(points)) for name, points in kept.items()]
