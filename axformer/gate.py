@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from axformer.errors import ConfigError, DataError
-from axformer.scores.certificate import lost_in_words
 from axformer.scores.paired_tests import ALPHA, exact_p_value
-from axformer.scores.planning import POINT
+from axformer.scores.planning import POINT, lost_in_words
 
 SEED = 0
 """Of the order in which labels are asked for."""

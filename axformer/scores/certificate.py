@@ -13,6 +13,7 @@ import numpy as np
 from axformer.scores.confidence import CONFIDENCE
 from axformer.scores.labelling import Labels, PathStanding, standing_of
 from axformer.scores.paired_tests import ALPHA, ASYMPTOTIC, PairedTest
+from axformer.scores.planning import lost_in_words
 from axformer.wire.answer_sheet import AnswerSheet
 from axformer.wire.metrics import EMBEDDING
 from axformer.wire.verdicts import Certificate
@@ -177,12 +178,6 @@ def sentence_of(certificate: Certificate, given: int = 0) -> str:
     )
     by = "" if not given else f" by {given:,} label{'' if given == 1 else 's'}"
     return f"Certified{' (asymptotic)' if certificate.asymptotic else ''}{by}: {lost} nobody decided with{labels}."
-
-
-def lost_in_words(points: float, metric: str, rows: int) -> str:
-    """What a passed test certifies: ``less than 1 point of accuracy lost, 95 %, on 436 rows``."""
-    unit = "point" if points == 1 else "points"
-    return f"less than {points:g} {unit} of {metric} lost, {100 * CONFIDENCE:g} %, on {rows:,} rows"
 
 
 def before_training(certificate: Certificate) -> Certificate:

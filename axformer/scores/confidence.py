@@ -6,12 +6,15 @@ their differences are those of a paired bootstrap.
 
 import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import bdtr, stdtrit
 
 from axformer.wire.metrics import LOWER_IS_BETTER
-from axformer.wire.verdicts import McNemarTest
+
+if TYPE_CHECKING:
+    from axformer.wire.verdicts import McNemarTest
 
 RESAMPLES = 1000
 """Enough for 95 % percentiles by the source; doubling it moves an end by a few hundredths of the interval's width."""
@@ -64,7 +67,7 @@ def interval(drawn: np.ndarray) -> Interval:
     return float(low), float(high)
 
 
-def mcnemar(before: np.ndarray, after: np.ndarray) -> McNemarTest:
+def mcnemar(before: np.ndarray, after: np.ndarray) -> "McNemarTest":
     """McNemar's exact test: two equally good models each win half of the samples on which they differ.
 
     Args:
@@ -73,6 +76,8 @@ def mcnemar(before: np.ndarray, after: np.ndarray) -> McNemarTest:
     """
     gained, lost = int((~before & after).sum()), int((before & ~after).sum())
     p_value = 2 * float(bdtr(min(gained, lost), gained + lost, 0.5))  # both sides are equally likely
+    from axformer.wire.verdicts import McNemarTest  # builds the schemas of every verdict
+
     return McNemarTest(gained=gained, lost=lost, p_value=min(1.0, p_value))
 
 
