@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from pydantic import ValidationError
@@ -78,12 +79,19 @@ def given_labels(sheet: AnswerSheet, records: Iterable[Mapping[str, Any]], sourc
 
 
 def agreed_labels(given: Mapping[str, Sequence[Answer]]) -> dict[str, Answer]:
-    """The labels of the rows on which people agree; the others count as unlabelled.
+    """The labels of the rows on which people agree; the others count as unlabelled. Of numbers it is their mean.
 
     Args:
         given: by the id of the row, each with at least one.
     """
-    return {id: labels[0] for id, labels in given.items() if all(one == labels[0] for one in labels)}
+    agreed: dict[str, Answer] = {}
+    for id, labels in given.items():
+        numbers = [one for one in labels if isinstance(one, float)]
+        if len(numbers) == len(labels):
+            agreed[id] = fmean(numbers)
+        elif all(one == labels[0] for one in labels):
+            agreed[id] = labels[0]
+    return agreed
 
 
 def records_of(path: Path) -> list[dict[str, Any]]:

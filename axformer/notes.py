@@ -14,10 +14,12 @@ from axformer.intake.likeness import figures_of, unlike
 from axformer.intake.parts import FEW_INPUTS
 from axformer.repair.refit import can_refit
 from axformer.repair.training import Training
+from axformer.scores.paired_tests import FEWEST_ROWS
 from axformer.scores.planning import USUAL_POINTS, free_of_labels_told
+from axformer.scores.sampled_test import MOST_LABELS
 from axformer.scores.task_tests import is_share_right, too_few_rows
 from axformer.wire.data_summary import ENOUGH_TOKENS
-from axformer.wire.metrics import EMBEDDING
+from axformer.wire.metrics import EMBEDDING, REGRESSION
 
 CALIBRATION = "calibration"
 """The name of separate calibration data."""
@@ -158,6 +160,8 @@ def _on_labels(checkpoint: Checkpoint, rows: int, unlabelled: int, config: RunCo
     labels = f"{told} (axformer label)"
     if checkpoint.task.name == EMBEDDING:
         labels = told.partition(", beyond")[0]
+    elif checkpoint.task.name == REGRESSION:
+        labels = f"{FEWEST_ROWS} to {MOST_LABELS} labels decide about a model (axformer label)"
     free = f"{rows:,} rows confirm, {unlabelled:,} of them without labels: {labels}"
     return free if can_certify else told
 

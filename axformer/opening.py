@@ -156,7 +156,7 @@ def for_run(checkpoint: Checkpoint, rows: Mapping[str, Rows]) -> Checkpoint:
 def _with_unlabelled(inputs: Inputs, rows: Rows, config: RunConfig) -> Inputs:
     """The same inputs with the unlabelled rows that confirm, where answers can be compared."""
     checkpoint, deciding = inputs.checkpoint, inputs.validation
-    if not takes_unlabelled(checkpoint.task):
+    if not takes_unlabelled(checkpoint.task, checkpoint.model.config):
         note = f"{UNLABELLED_ROWS}: a test of {checkpoint.task.name.replace('_', ' ')} needs labels, so none of them confirm"
         return replace(inputs, notes=(note,))
     others = {

@@ -41,8 +41,9 @@ def small_sheet(task: str) -> AnswerSheet:
         for place in range(3)
     ]
     model = PathAnswers(seq=2, form="compact", times=2.0, answers={row.place: after for row in rows})
+    numbers = {"test": "sampled", "variance": 2.0} if task == "regression" else {}
     return sheet_of_path(
-        rows=300, task=_TASKS.get(task, task), classes=classes, changed=rows, models=[model], points=1.0
+        rows=300, task=_TASKS.get(task, task), classes=classes, changed=rows, models=[model], points=1.0, **numbers
     )
 
 
@@ -86,6 +87,12 @@ _OF_TASKS: dict[str, tuple[dict[str, Any], Answer, Answer, list[str]]] = {
         {"question": "When was the bridge opened?", "context": "The bridge was opened in 1912, not <b>in 1913</b>."},
         "1912",
         "in 1913",
+        [],
+    ),
+    "regression": (
+        {"sentence1": "A man plays a guitar.", "sentence2": "Somebody makes music."},
+        3.25,
+        3.5,
         [],
     ),
     "many": (

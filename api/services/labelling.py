@@ -27,6 +27,7 @@ from axformer.wire.labelling import (
     NeededRead,
     NeededRow,
 )
+from axformer.wire.metrics import REGRESSION
 from axformer.wire.states import JobKind
 from store.repositories.audit import note
 from store.repositories.jobs import find_job
@@ -73,12 +74,12 @@ class Labelling:
         """The rows that are asked for, those of the last form first. Where people disagree, others are not asked.
 
         Args:
-            person: anything that tells people apart, who then begin at different rows.
+            person: anything that tells people apart, who then begin at different rows, but for numbers, whose order counts.
         """
         start, rows = zlib.crc32((person or "").encode()), dict[str, ChangedRow]()
         for standing in reversed(self.standings):
             some = standing.needed
-            if person is not None:
+            if person is not None and self.sheet.task != REGRESSION:
                 some = sorted(some, key=lambda row: (zlib.crc32(row.id.encode()) - start) % 2**32)
             rows |= {row.id: row for row in some if row.id not in self.by_row}
         return list(rows.values())
@@ -104,7 +105,7 @@ class Labelling:
             certificate=certificate_of(sheet, standing, labels).model_dump(mode="json"),
             times=None if standing.kept is None else standing.kept.times,
             certified=certified,
-            next=next_told(standing),
+            next=next_told(standing, sheet.task),
             best_p_value=standing.best_p_value,
             labelled=sum(row.label is None and row.id in labels for row in counted),
             left=len(standing.needed),

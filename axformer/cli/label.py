@@ -101,6 +101,9 @@ class _Labelling:
 
     def _asked(self, row: ChangedRow) -> Any:
         """The label of a row, or one of the keys that mean something else."""
+        if isinstance(row.before, float):
+            self._show(row.inputs)
+            return self._number(row)
         if isinstance(row.before, str):
             self._show(row.inputs)
             names = labelling.choices_of(self._sheet, row)
@@ -167,10 +170,19 @@ class _Labelling:
             if given and all(one.isdecimal() and int(one) <= len(self._sheet.classes) for one in given):
                 return [int(str(index) in given) for index in range(1, len(self._sheet.classes) + 1)]
 
-    def _typed(self, row: ChangedRow) -> Any:
+    def _number(self, row: ChangedRow) -> Any:
+        least, most = labelling.range_of(self._sheet)
+        return self._typed(
+            row, f"[a number, as from {least:.3g} to {most:.3g}; {SKIP} skip, {UNDO} undo, {QUIT} stop] "
+        )
+
+    def _typed(self, row: ChangedRow, prompt: str = "name: ") -> Any:
         while True:
+            line = _line(self._console, prompt)
+            if isinstance(row.before, float) and line in (SKIP, UNDO, QUIT):
+                return line
             try:
-                return labelling.label_of(self._sheet, row, _line(self._console, "name: "))
+                return labelling.label_of(self._sheet, row, line)
             except DataError as error:
                 self._console.print(str(error))
 

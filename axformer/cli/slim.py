@@ -54,7 +54,7 @@ def slim(
         show_as_it_is(console, made, place / "as-it-is")
         rows = read_rows(source.path, source.columns)
         task, given = made.checkpoint.task, any(map(rows.has, ANSWERS))
-        has_labels = not takes_unlabelled(task) or (given and task.name != EMBEDDING)
+        has_labels = not takes_unlabelled(task, made.checkpoint.model.config) or (given and task.name != EMBEDDING)
         goal = GoalName.WITHIN_POINTS if within_points is None else f"{GoalName.WITHIN_POINTS}={within_points:g}"
         asked = options.RunOptions(
             checkpoint=checkpoint,

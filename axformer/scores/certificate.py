@@ -15,7 +15,7 @@ from axformer.scores.labelling import Labels, PathStanding, standing_of
 from axformer.scores.paired_tests import ALPHA, ASYMPTOTIC, PairedTest
 from axformer.scores.planning import lost_in_words
 from axformer.wire.answer_sheet import AnswerSheet
-from axformer.wire.metrics import EMBEDDING
+from axformer.wire.metrics import EMBEDDING, REGRESSION
 from axformer.wire.verdicts import Certificate
 
 
@@ -121,7 +121,7 @@ def certificate_of(sheet: AnswerSheet, standing: PathStanding, labels: Labels) -
         unlabelled=sheet.unlabelled - given,
         metric=sheet.metric,
         test=sheet.test,
-        asymptotic=sheet.test == "worst_case",
+        asymptotic=sheet.test in ASYMPTOTIC,
         order="path",
         tested=standing.tested,
         passed=standing.passed,
@@ -133,11 +133,13 @@ def certificate_of(sheet: AnswerSheet, standing: PathStanding, labels: Labels) -
     return certificate.model_copy(update={"sentence": sentence_of(certificate, given)})
 
 
-def next_told(standing: PathStanding) -> str:
+def next_told(standing: PathStanding, task: str) -> str:
     """What the next certificate of a form takes, in a sentence."""
     if standing.upcoming is None:
         return "Every model of the path is certified."
     model = f"the model with {standing.upcoming.times:.2f} times fewer operations"
+    if standing.best_p_value is not None and task == REGRESSION:
+        return f"Its labels do not certify {model} (p = {standing.best_p_value:.2g}), and no more are asked for it."
     if standing.best_p_value is not None:
         best = f"were all of them in its favour, p would be {standing.best_p_value:.2g}"
         return f"No labels can certify {model}: {best}, and 0.05 is the most."
@@ -151,6 +153,8 @@ def _why_not(standing: PathStanding, task: str) -> str | None:
     model = f"the model of trial {standing.upcoming.seq}"
     if task == EMBEDDING:
         return f"{model} finds other nearest texts too often"
+    if standing.is_futile and task == REGRESSION:
+        return f"{model} may have lost more (p = {standing.best_p_value:.2g}), and no more labels are asked for it"
     if standing.is_futile:
         return f"{model} lost more on these rows than can be certified, whatever further labels say"
     return f"{model} waits for labels: at most {len(standing.needed):,} decide about it"

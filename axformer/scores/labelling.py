@@ -4,10 +4,12 @@ A row that two models answer alike adds nothing to a paired test, whatever its l
 answer, and only until the worst case of those that have none passes the test, or their best case fails it. The p-value of the
 worst case falls with every label (:func:`axformer.scores.paired_tests.exact_p_value`), so it may be looked at after each one,
 and the order in which labels come does not matter. The models of a path are tested in its order, each at 5 %, up to the first
-that fails (Maurer, Hothorn and Lehmacher, 1995), form by form. No PyTorch.
+that fails (Maurer, Hothorn and Lehmacher, 1995), form by form. Of answers that are numbers all change, so rows are drawn to be
+labelled (:mod:`axformer.scores.sampled_test`). No PyTorch.
 """
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,6 +21,7 @@ from axformer.data.written import compared
 from axformer.errors import DataError
 from axformer.scores.paired_tests import ALPHA, betting_p_value, exact_p_value, worst_case_p_value
 from axformer.scores.planning import POINT
+from axformer.scores.sampled_test import asked_rows, draws_of, rise_p_value
 from axformer.tasks.tag_schemes import chunks_of
 from axformer.wire.answer_sheet import Answer, AnswerSheet, ChangedRow, PathAnswers
 
@@ -99,6 +102,9 @@ def p_value_of(
     sheet: AnswerSheet, model: PathAnswers, labels: Labels, margin: float, *, is_worst: bool = True
 ) -> float:
     """The p-value of a model where the labels that are not known are as bad for it as they can be, or as good."""
+    if sheet.test == "sampled":
+        p_value, can_fall = rise_p_value(*_numbers(sheet, model, labels), margin=margin, scale=sheet.variance)
+        return 0.0 if can_fall and not is_worst else p_value
     if sheet.test == "worst_case":
         return _p_value_of_chunks(sheet, model, labels, margin, is_worst=is_worst)
     if sheet.test == "betting":
@@ -108,6 +114,25 @@ def p_value_of(
     if is_worst:
         return _exact(counts.gained, counts.lost, sheet.rows, margin, counts.unlabelled)
     return _exact(counts.gained + counts.unlabelled, counts.lost, sheet.rows, margin)
+
+
+def _numbers(sheet: AnswerSheet, model: PathAnswers, labels: Labels) -> tuple[np.ndarray, ...]:
+    """What a model answers above the untouched one, the draws of the rows, which of them came with a label, and what the
+    untouched model answers above the label."""
+    deltas, draws, errors = np.zeros(sheet.rows), np.ones(sheet.rows), np.full(sheet.rows, np.nan)
+    is_given = np.zeros(sheet.rows, dtype=bool)
+    draws[[row.place for row in sheet.changed]] = draws_of(row.id for row in sheet.changed)
+    for row in sheet.changed:
+        before, label = _number(row.before), labels.get(row.id, row.label)
+        deltas[row.place] = _number(model.answers.get(row.place, before)) - before
+        errors[row.place] = np.nan if label is None else before - _number(label)
+        is_given[row.place] = row.label is not None
+    return deltas, draws, is_given, errors
+
+
+def _number(answer: Answer) -> float:
+    assert isinstance(answer, int | float), "the answers of this sheet are numbers"
+    return float(answer)
 
 
 def tally(sheet: AnswerSheet, model: PathAnswers, labels: Labels) -> AnswerTally:
@@ -191,7 +216,14 @@ def asked_words(sheet: AnswerSheet, row: ChangedRow) -> list[int]:
 
 
 def unlabelled_of(sheet: AnswerSheet, model: PathAnswers, labels: Labels) -> Iterable[ChangedRow]:
-    """The changed rows of a model that have no label, in the one random order that all models share."""
+    """The changed rows of a model that have no label, in the order in which they are asked: a random one that all models share,
+    of numbers by how far they changed."""
+    if sheet.test == "sampled":
+        deltas, draws, is_given, _ = _numbers(sheet, model, {})
+        by_place = {row.place: row for row in sheet.changed}
+        asked = (by_place[place] for place in asked_rows(deltas, draws, is_given).tolist())
+        yield from (row for row in asked if row.id not in labels)
+        return
     order = np.random.default_rng(SEED).permutation(len(sheet.changed))
     for index in order:
         row = sheet.changed[index]
@@ -225,12 +257,20 @@ def choices_of(sheet: AnswerSheet, row: ChangedRow) -> list[str]:
     return list(sheet.classes) or row.choices
 
 
+def range_of(sheet: AnswerSheet) -> tuple[float, float]:
+    """The least and the largest number that the untouched model answers, for who has to think of one."""
+    numbers = [_number(row.before) for row in sheet.changed]
+    return min(numbers, default=0.0), max(numbers, default=0.0)
+
+
 def label_of(sheet: AnswerSheet, row: ChangedRow, value: Any) -> Answer:
     """A label as a person or a file has it, by the names of classes or by their indices.
 
     Raises:
         DataError: it is none of the task's.
     """
+    if isinstance(row.before, float):
+        return _finite(row, value)
     if isinstance(row.before, str):
         return compared(str(value))
     is_one = isinstance(row.before, int)
@@ -245,6 +285,16 @@ def label_of(sheet: AnswerSheet, row: ChangedRow, value: Any) -> Answer:
     if not is_one and isinstance(row.before, list) and len(found) != len(row.before):
         raise DataError(f"row {row.id} has {len(row.before)} words and {len(found)} labels; give one for each")
     return found[0] if is_one else found
+
+
+def _finite(row: ChangedRow, value: Any) -> float:
+    try:
+        found = float(value)
+    except (TypeError, ValueError):
+        found = math.nan
+    if not math.isfinite(found):
+        raise DataError(f"label {value!r} of row {row.id} is no number")
+    return found
 
 
 def _index_of(sheet: AnswerSheet, row: ChangedRow, value: Any, names: Mapping[str, int]) -> int:

@@ -31,7 +31,7 @@ _BLOCKS = 200
 FEWEST_ROWS = 30
 """Fewest rows that the bootstrap certifies: its errors are 13 % on ten rows, 8 % on twenty and 6 % on thirty
 (``docs/statistics.md``)."""
-ASYMPTOTIC = ("delta_method", "bca_bootstrap")
+ASYMPTOTIC = ("worst_case", "sampled", "delta_method", "bca_bootstrap")
 """Tests whose level holds on many rows only."""
 _NORMAL = NormalDist()
 

@@ -1,6 +1,8 @@
 """Which paired test, of which metric, compares a task's models with the untouched one; the limit ``within_points`` on the fall
 of that metric, and whether there are enough rows to certify it."""
 
+from typing import Any
+
 import numpy as np
 
 from axformer.scores.measured import figures_of
@@ -20,6 +22,7 @@ from axformer.tasks.embedding import SentenceEmbedding
 from axformer.tasks.multi_label import MultiLabelClassification
 from axformer.tasks.multiple_choice import MultipleChoice
 from axformer.tasks.question_answering import QuestionAnswering
+from axformer.tasks.regression import Regression
 from axformer.tasks.reranking import Reranking
 from axformer.tasks.token_classification import TokenClassification
 from axformer.wire.metrics import first_metric, in_words
@@ -110,9 +113,15 @@ def _test_of_scores(untouched: np.ndarray, task: SentenceEmbedding, margin: floa
     return PairedTest("delta_method", "spearman", p_value, lambda table: spearman(untouched) - spearman(table))
 
 
-def takes_unlabelled(task: Task) -> bool:
-    """Whether rows without labels count for a task's test: labels of changed answers bound its metric."""
-    return task.name == TokenClassification.name or is_share_right(task.name)
+def takes_unlabelled(task: Task, config: Any) -> bool:
+    """Whether rows without labels count for a task's test: labels of changed answers bound its metric, or those of a few rows
+    that are drawn. Of several numbers they do not.
+
+    Args:
+        config: the model's.
+    """
+    is_number = isinstance(task, Regression) and config.num_labels == 1
+    return is_number or task.name == TokenClassification.name or is_share_right(task.name)
 
 
 def is_within(fall: float, points: float) -> bool:

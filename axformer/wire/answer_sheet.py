@@ -1,6 +1,6 @@
 """The answers of the models on a path to rows that certify, in ``answers.json``: all that labels are needed for."""
 
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -16,16 +16,20 @@ QUESTIONS = "question_answering"
 """The task whose answers are texts."""
 CHOSEN_FROM = ("choices", "passages")
 """The inputs of a row that are the answers to choose from."""
+SheetTest = Literal["exact", "betting", "worst_case", "sampled"]
+"""The tests that take few labels."""
 ROWS_MOST = 10_000_000
 """More than anyone has."""
-Answer = int | str | list[int]
+Answer = int | Annotated[float, Field(allow_inf_nan=False)] | str | list[int]
 """A class or choice by its index, 0 or 1 for no and yes; of several classes a 0 or 1 for each, of tags the index of each; to a
-question a text as it is compared, in lower case and without articles and punctuation."""
+question a text as it is compared, in lower case and without articles and punctuation. Of a regression a number."""
 
 
 def _length(answer: Answer) -> int:
-    """How many classes or tags an answer names; -1 for one class or choice alone, -2 for a text."""
-    return len(answer) if isinstance(answer, list) else -2 if isinstance(answer, str) else -1
+    """How many classes or tags an answer names; -1 for one class or choice alone, -2 for a text, -3 for a number."""
+    if isinstance(answer, list):
+        return len(answer)
+    return {str: -2, float: -3}.get(type(answer), -1)
 
 
 class ChangedRow(Schema):
@@ -68,7 +72,7 @@ class AnswerSheet(Schema):
     task: str
     metric: str
     """The metric that is certified, for people."""
-    test: Literal["exact", "betting", "worst_case"]
+    test: SheetTest
     """As in a certificate."""
     classes: list[str]
     """The names of classes or tags by their index; empty where answers are choices."""
@@ -80,6 +84,8 @@ class AnswerSheet(Schema):
     """Those of them that came without a label."""
     chunks: list[int] = Field(default_factory=list)
     """For `worst_case`: the chunks of each row, those that the untouched model finds and those that a known label has."""
+    variance: float = Field(default=0.0, ge=0.0, allow_inf_nan=False)
+    """For `sampled`: of the untouched model's answers to all rows; a point is a hundredth of it."""
     changed: list[ChangedRow]
     models: list[PathAnswers]
     """In the order of their tests, form after form."""
@@ -94,6 +100,8 @@ class AnswerSheet(Schema):
             raise ValueError("a row lies beyond the last")
         if any(isinstance(row.before, str) != (self.task == QUESTIONS) for row in self.changed):
             raise ValueError("questions alone are answered by texts")
+        if any(isinstance(row.before, float) != (self.test == "sampled") for row in self.changed):
+            raise ValueError("numbers are tested by labels that are drawn")
         shapes = {place: _length(row.before) for place, row in rows.items()}
         labels = [(row.place, row.label) for row in self.changed if row.label is not None]
         answers = [one for model in self.models for one in model.answers.items()]

@@ -15,9 +15,9 @@ class LabelCreate(Schema):
 
     id: _Text
     """The row's, as ``needed`` has it."""
-    label: int | _Label | list[int | _Label] | None
-    """The name of a class or its index; of several classes those that apply, of words a tag for each; the answer to a question.
-    Null withdraws yours."""
+    label: int | Annotated[float, Field(allow_inf_nan=False)] | _Label | list[int | _Label] | None
+    """The name of a class or its index; of several classes those that apply, of words a tag for each; the answer to a question;
+    a number. Null withdraws yours."""
 
 
 class LabelsCreate(Schema):

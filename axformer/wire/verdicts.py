@@ -101,10 +101,10 @@ class Certificate(Schema):
     """Those of them that have no label: where their answers changed, they are counted as lost."""
     metric: Word
     """The metric that is certified."""
-    test: Literal["exact", "betting", "worst_case", "delta_method", "bca_bootstrap"]
+    test: Literal["exact", "betting", "worst_case", "sampled", "delta_method", "bca_bootstrap"]
     """`exact`: the exact unconditional test of right and wrong answers. `betting`: the paired betting test of differences of
     any size. For metrics that are no means over rows, `worst_case` where rows have no labels, `delta_method` for Spearman's
-    correlation of an embedder, else `bca_bootstrap`."""
+    correlation of an embedder, else `bca_bootstrap`. `sampled`: of the mean squared error, by labels that are drawn."""
     asymptotic: bool
     """Whether the level holds only approximately, on many rows, instead of exactly."""
     order: Literal["path", "deciding"]

@@ -10,11 +10,11 @@ from axformer.scores.certificate import certify_sheet
 from axformer.scores.labelling import needed
 from axformer.wire.scopes import Scope
 from store.repositories.keys import create_key
-from store.repositories.labels import labels_of
+from store.repositories.labels import agreed_on, labels_of
 from store.session import session_scope
 from store.tables.teams import Team
 from tests.api.test_exports import PROGRESS
-from tests.sheets import CHANGED, CLASSES, TIMES, sheet_of_path, truth_of
+from tests.sheets import CHANGED, CLASSES, TIMES, sheet_of_path, small_sheet, truth_of
 
 POINT = {"loss": 0.5, "removed": 0, "parameters": 10}
 
@@ -133,6 +133,20 @@ def test_where_people_disagree_a_row_counts_as_unlabelled_until_one_of_them_give
     entries = api.get("/v1/audit").json()["data"]
     assert [entry["object_id"] for entry in entries if entry["action"] == "job.label"] == 4 * [job_id]
     assert len({entry["key_id"] for entry in entries if entry["action"] == "job.label"}) == 2
+
+
+def test_of_the_numbers_that_people_give_the_mean_counts(api, finish, sessions, crew):
+    sheet = small_sheet("regression")
+    job_id, row = finish(sheet), sheet.changed[0]
+    assert post(api, job_id, {row.id: 3}).json()["labels"] == 1
+    both = post(api, job_id, {row.id: "4.5"}, headers=colleague(sessions, crew)).json()
+    assert (both["labels"], both["disagreed"]) == (1, 0)
+    with session_scope(sessions) as session:
+        assert agreed_on(labels_of(session, job_id)) == {row.id: 3.75}
+    for wrong in ("much", [1, 2], "nan"):
+        refused = post(api, job_id, {row.id: wrong})
+        assert (refused.status_code, refused.json()["code"]) == (422, "invalid_label")
+        assert "is no number" in refused.json()["detail"]
 
 
 @pytest.mark.parametrize(

@@ -96,11 +96,11 @@ def test_copies_stay_on_one_side_and_half_at_most_calibrate(calibrate_rows: int)
     assert "are also among the training rows, and are left out" in note
 
 
-@pytest.mark.parametrize("task", [task for task in MANY if task != "regression"])
+@pytest.mark.parametrize("task", MANY)
 def test_with_all_labels_a_sheet_is_the_paired_test_and_without_any_never_kinder(task: str) -> None:
     case = Case(FAMILIES.get(task, "bert"), task)
     checkpoint = checkpoint_of(case)
-    assert takes_unlabelled(checkpoint.task)
+    assert takes_unlabelled(checkpoint.task, checkpoint.model.config)
     labelled = prepare(rows_of(MANY[task]), checkpoint, CONFIG)
     own = with_own_answers(rows_of(without_answers(MANY[task])), None, checkpoint, CONFIG)
     other = tiny_other(case)
@@ -137,7 +137,6 @@ def shaken(model: Any) -> Any:
 
 def truth_of(sheet: AnswerSheet, labelled: Any, checkpoint: Any) -> dict[str, Any]:
     """The labels of the changed rows, by their ids."""
-    del checkpoint
     keys = [key.hex() for key in labelled.samples.encoded.keys]
     votes, encoded = labelled.samples.voters.tolist(), labelled.samples.encoded
     given = encoded.labels if encoded.reading is None else [texts[0] for texts in encoded.reading.answers]
@@ -146,6 +145,8 @@ def truth_of(sheet: AnswerSheet, labelled: Any, checkpoint: Any) -> dict[str, An
     def plain(label: Any) -> Any:
         if isinstance(label, str):
             return compared(label)
+        if checkpoint.task.name == "regression":
+            return float(*label)
         return [int(one) for one in label if one != -100] if isinstance(label, list) else int(label)
 
     return {row.id: plain(labels[row.id]) for row in sheet.changed}

@@ -149,6 +149,20 @@ def test_tags_and_several_classes_are_chosen_by_keys_and_saved_by_enter(
     assert given(sessions, several) == {other: [0, 1, 1]}
 
 
+def test_numbers_are_typed_one_after_another_and_saved_by_enter(
+    open_tab: Open, stage: Stage, team: Team, sessions: Sessions
+) -> None:
+    job_id = finished(stage, small_sheet("regression"))
+    page = opened(open_tab, team, job_id).page
+    rows = []
+    for number in ("2.5", "-1", "1e2"):
+        rows.append(shown(page))
+        page.keyboard.type(number)
+        page.keyboard.press("Enter")
+    page.get_by_text("See the result").wait_for()
+    assert given(sessions, job_id) == dict(zip(rows, (2.5, -1.0, 100.0), strict=True))
+
+
 def test_a_label_that_gets_lost_is_said_and_asked_again(
     open_tab: Open, stage: Stage, team: Team, sessions: Sessions
 ) -> None:
@@ -168,7 +182,15 @@ def test_a_label_that_gets_lost_is_said_and_asked_again(
 
 @pytest.mark.parametrize(
     "task",
-    ["pairs", "multiple_choice", "question_answering", "token_classification", "multi_label_classification", "many"],
+    [
+        "pairs",
+        "multiple_choice",
+        "question_answering",
+        "token_classification",
+        "multi_label_classification",
+        "many",
+        "regression",
+    ],
 )
 def test_on_a_phone_nothing_is_wider_than_the_screen_and_buttons_are_large(
     open_tab: Open, stage: Stage, team: Team, task: str
@@ -181,5 +203,7 @@ def test_on_a_phone_nothing_is_wider_than_the_screen_and_buttons_are_large(
     page.get_by_role("button", name="Sign in").click()
     page.goto(f"/jobs/{job_id}/label")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    heights = page.locator("form.ask:visible .choices > *").evaluate_all("all => all.map(one => one.offsetHeight)")
+    heights = page.locator("form.ask:visible :is(.choices > *, input[type=number])").evaluate_all(
+        "all => all.map(one => one.offsetHeight)"
+    )
     assert min(heights) >= 44

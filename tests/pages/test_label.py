@@ -109,6 +109,7 @@ def test_a_skipped_text_comes_last_if_at_all(member, finish, sessions):
         ("question_answering", {"label": "2"}, "none of these", []),
         ("multi_label_classification", {"label": ["0", "2"]}, [1, 0, 1], ["All that apply", "<span>price</span>"]),
         ("multi_label_classification", {}, [0, 0, 0], []),
+        ("regression", {"label": "2.75"}, 2.75, ["<h2>sentence1</h2>", "A number, as from 3.25 to 3.25"]),
         ("many", {"label": "43"}, 43, ["Find a class", "<span>exchange 11</span>"]),
     ],
 )
@@ -134,6 +135,7 @@ def test_of_tags_only_words_are_asked_that_changed(member, finish):
         ("pairs", {}),
         ("question_answering", {"label": "-1"}),
         ("pairs", {"label": "x"}),
+        ("regression", {"label": "much"}),
         ("token_classification", {"word.1": "2"}),
     ],
 )
@@ -141,7 +143,7 @@ def test_nothing_chosen_stores_nothing(member, finish, sessions, task, sent):
     job_id = finish(small_sheet(task))
     assert label(member, job_id, "00000001", **sent).status_code == 422
     assert label(member, job_id, "of another result", label="0").status_code == 404
-    assert label(member, job_id, "00000001", label="9").status_code == 422
+    assert label(member, job_id, "00000001", label="9x").status_code == 422
     assert given(sessions, job_id) == {}
 
 

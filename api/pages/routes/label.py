@@ -16,7 +16,7 @@ from api.pages.deps import FormDep, PagesDep, Visitor, WriterDep
 from api.pages.job_parts import standings_of
 from api.services import labelling
 from api.services.labelling import Labelling
-from axformer.scores.labelling import asked_words, choices_of
+from axformer.scores.labelling import asked_words, choices_of, range_of
 from axformer.wire.answer_sheet import CHOSEN_FROM, AnswerSheet, ChangedRow
 from axformer.wire.labelling import LabelsCreate
 
@@ -35,14 +35,16 @@ class Card:
     """A row as it is asked for: its inputs, and a question with large choices, blind to what any model said."""
 
     id: str
-    kind: Literal["one", "several", "words"]
-    """One class or choice, all classes that apply, or a class for each of some words."""
+    kind: Literal["one", "several", "words", "number"]
+    """One class or choice, all classes that apply, a class for each of some words, or a number."""
     parts: Sequence[tuple[str, str | list[str]]]
     """Its inputs, each a text or words, with the name of the column; the name is empty where there is only one."""
     choices: Sequence[tuple[str, str]]
     """Each with its key, which may be empty."""
     asked: Sequence[int] = ()
     """The words that are asked for."""
+    range: tuple[float, float] = (0.0, 0.0)
+    """Of a number, for who has to think of one."""
 
     @property
     def is_long(self) -> bool:
@@ -55,6 +57,8 @@ def card_of(sheet: AnswerSheet, row: ChangedRow) -> Card:
     names = choices_of(sheet, row)
     shown = {name: value for name, value in row.inputs.items() if sheet.classes or name not in CHOSEN_FROM}
     parts = [(name if len(shown) > 1 else "", value) for name, value in shown.items()]
+    if isinstance(row.before, float):
+        return Card(row.id, "number", parts, [], range=range_of(sheet))
     choices = [(KEYS[index : index + 1], name) for index, name in enumerate(names)]
     if not isinstance(row.before, list):
         return Card(row.id, "one", parts, choices)
@@ -64,7 +68,7 @@ def card_of(sheet: AnswerSheet, row: ChangedRow) -> Card:
 
 
 def label_in(sheet: AnswerSheet, row: ChangedRow, sent: FormData) -> int | str | list[int]:
-    """The label that a card has sent back; the words that it did not ask for have the untouched model's tags.
+    """The label that a card has sent back, a number as text; the words that it did not ask for have the untouched model's tags.
 
     Raises:
         InvalidInputError: nothing was chosen.
@@ -73,6 +77,8 @@ def label_in(sheet: AnswerSheet, row: ChangedRow, sent: FormData) -> int | str |
     try:
         if card.kind == "several":
             return [int(str(one)) for one in sent.getlist("label")]
+        if card.kind == "number":
+            return str(sent["label"])
         if card.kind == "one":
             index = int(str(sent["label"]))
             return dict(enumerate(choices_of(sheet, row)))[index] if isinstance(row.before, str) else index

@@ -23,7 +23,7 @@ function show(form) {
   for (const one of none.children) one.hidden = one.dataset.none !== why;
   undo.hidden = history.length === 0;
   if (form) {
-    form.querySelector(".text").focus({ preventScroll: true });
+    (form.querySelector("input[type=number]") ?? form.querySelector(".text")).focus({ preventScroll: true });
     window.scrollTo(0, 0);
   }
 }
