@@ -21,7 +21,7 @@ from axformer.data.written import compared
 from axformer.errors import DataError
 from axformer.scores.paired_tests import ALPHA, betting_p_value, exact_p_value, worst_case_p_value
 from axformer.scores.planning import POINT
-from axformer.scores.sampled_test import asked_rows, draws_of, rise_p_value
+from axformer.scores.sampled_test import MOST_LABELS, Moves, draws_of, rise_p_value
 from axformer.tasks.tag_schemes import chunks_of
 from axformer.wire.answer_sheet import Answer, AnswerSheet, ChangedRow, PathAnswers
 
@@ -103,7 +103,7 @@ def p_value_of(
 ) -> float:
     """The p-value of a model where the labels that are not known are as bad for it as they can be, or as good."""
     if sheet.test == "sampled":
-        p_value, can_fall = rise_p_value(*_numbers(sheet, model, labels), margin=margin, scale=sheet.variance)
+        p_value, can_fall = rise_p_value(_moves(sheet, model, labels), margin, sheet.variance)
         return 0.0 if can_fall and not is_worst else p_value
     if sheet.test == "worst_case":
         return _p_value_of_chunks(sheet, model, labels, margin, is_worst=is_worst)
@@ -116,9 +116,8 @@ def p_value_of(
     return _exact(counts.gained + counts.unlabelled, counts.lost, sheet.rows, margin)
 
 
-def _numbers(sheet: AnswerSheet, model: PathAnswers, labels: Labels) -> tuple[np.ndarray, ...]:
-    """What a model answers above the untouched one, the draws of the rows, which of them came with a label, and what the
-    untouched model answers above the label."""
+def _moves(sheet: AnswerSheet, model: PathAnswers, labels: Labels) -> Moves:
+    """How a model's answers moved, each of them a number."""
     deltas, draws, errors = np.zeros(sheet.rows), np.ones(sheet.rows), np.full(sheet.rows, np.nan)
     is_given = np.zeros(sheet.rows, dtype=bool)
     draws[[row.place for row in sheet.changed]] = draws_of(row.id for row in sheet.changed)
@@ -127,7 +126,7 @@ def _numbers(sheet: AnswerSheet, model: PathAnswers, labels: Labels) -> tuple[np
         deltas[row.place] = _number(model.answers.get(row.place, before)) - before
         errors[row.place] = np.nan if label is None else before - _number(label)
         is_given[row.place] = row.label is not None
-    return deltas, draws, is_given, errors
+    return Moves(deltas, draws, is_given, errors)
 
 
 def _number(answer: Answer) -> float:
@@ -219,9 +218,8 @@ def unlabelled_of(sheet: AnswerSheet, model: PathAnswers, labels: Labels) -> Ite
     """The changed rows of a model that have no label, in the order in which they are asked: a random one that all models share,
     of numbers by how far they changed."""
     if sheet.test == "sampled":
-        deltas, draws, is_given, _ = _numbers(sheet, model, {})
         by_place = {row.place: row for row in sheet.changed}
-        asked = (by_place[place] for place in asked_rows(deltas, draws, is_given).tolist())
+        asked = (by_place[place] for place in _moves(sheet, model, {}).order[:MOST_LABELS].tolist())
         yield from (row for row in asked if row.id not in labels)
         return
     order = np.random.default_rng(SEED).permutation(len(sheet.changed))

@@ -9,6 +9,8 @@ number for all models, so they ask for nearly the same rows. No PyTorch.
 import hashlib
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.special import log_ndtr
@@ -27,29 +29,35 @@ def draws_of(ids: Iterable[str]) -> np.ndarray:
     return np.array([-math.log((int.from_bytes(digest) + 1) / 2**64) for digest in digests])
 
 
-def keys_of(deltas: np.ndarray, draws: np.ndarray, is_given: np.ndarray) -> np.ndarray:
-    """The order in which labels are asked for, the smallest first: exponential times at the rate ``abs(delta)``, so that the
-    first ones are drawn in proportion to it, without replacement (Efraimidis and Spirakis, 2006). Infinite where it is 0.
+@dataclass(frozen=True)
+class Moves:
+    """How a model's answers moved, and what is known of them; each of shape (rows,)."""
 
-    Args:
-        deltas: what the model answers above the untouched one, shape (rows,).
-        draws: a number for each row (:func:`draws_of`).
-        is_given: the rows that came with a label, which are first.
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(is_given, 0.0, np.where(deltas == 0, np.inf, draws / np.abs(deltas)))
+    deltas: np.ndarray
+    """What it answers above the untouched model."""
+    draws: np.ndarray
+    """A number for each row (:func:`draws_of`)."""
+    is_given: np.ndarray
+    """Whether a label came with the row, whatever the models answer."""
+    errors: np.ndarray
+    """What the untouched model answers above the label; not a number without one."""
+
+    @cached_property
+    def order(self) -> np.ndarray:
+        """The rows that may be labelled, as they are asked for: by exponential times at the rate ``abs(delta)``, so that the
+        first ones are drawn in proportion to it, without replacement (Efraimidis and Spirakis, 2006)."""
+        rows = np.flatnonzero(~self.is_given & (self.deltas != 0))
+        return np.asarray(rows[np.argsort(self._keys(rows), kind="stable")])
+
+    def limits(self, counts: np.ndarray) -> np.ndarray:
+        """The time of the first row that is not among so many."""
+        return np.asarray(np.append(self._keys(self.order), math.inf)[counts])
+
+    def _keys(self, rows: np.ndarray) -> np.ndarray:
+        return np.asarray(self.draws[rows] / np.abs(self.deltas[rows]))
 
 
-def asked_rows(deltas: np.ndarray, draws: np.ndarray, is_given: np.ndarray) -> np.ndarray:
-    """The rows whose labels are asked for, in their order; as for :func:`keys_of`."""
-    keys = keys_of(deltas, draws, is_given)
-    order = np.argsort(keys, kind="stable")
-    return np.asarray(order[np.isfinite(keys[order]) & ~is_given[order]][:MOST_LABELS])
-
-
-def rise_p_value(
-    deltas: np.ndarray, draws: np.ndarray, is_given: np.ndarray, errors: np.ndarray, margin: float, scale: float
-) -> tuple[float, bool]:
+def rise_p_value(moves: Moves, margin: float, scale: float) -> tuple[float, bool]:
     """P-value of a rise of the mean squared error by at least a margin, and whether further labels can lower it.
 
     It is *asymptotic*. Estimates by more and more labels are close to Brownian motion in the inverse of their variance, so the
@@ -59,48 +67,46 @@ def rise_p_value(
     As in :func:`axformer.scores.paired_tests.worst_case_p_value` no fewer rows pass than the exact test takes.
 
     Args:
-        deltas: as for :func:`keys_of`, like the next two.
-        errors: what the untouched model answers above the label; not a number without one.
         margin: as a fraction of the scale.
         scale: the variance of the untouched model's answers.
     """
-    rows, allowed = len(deltas), margin * scale
-    if rows < FEWEST_ROWS or allowed <= 0 or not np.isfinite(deltas).all():
+    rows, allowed = len(moves.deltas), margin * scale
+    if rows < FEWEST_ROWS or allowed <= 0 or not np.isfinite(moves.deltas).all():
         return 1.0, False
-    keys = keys_of(deltas, draws, is_given)
-    order = np.argsort(keys, kind="stable")
-    order = order[np.isfinite(keys[order])]
-    given, asked = int(is_given.sum()), len(order)
-    known = int(np.argmin(np.append(np.isfinite(errors[order]), False)))
-    least = min(given + FEWEST_ROWS, asked)
-    looks = {*range(least, min(known, given + MOST_LABELS) + 1), *([asked] if known == asked else [])}
-    best, is_above = 0.0, False
-    for count in sorted(looks):
-        rise, variance = _rise(deltas, errors, keys, order, count)
-        room = math.inf if variance == 0 and rise < allowed else (allowed - rise) / math.sqrt(variance or 1.0)
-        best, is_above = max(best, _log_ratio(room, variance, allowed)), room < -_CRITICAL
+    asked = len(moves.order)
+    known = int(np.argmin(np.append(np.isfinite(moves.errors[moves.order]), False)))
+    looks = {*range(min(FEWEST_ROWS, asked), min(known, MOST_LABELS) + 1), *([known] if known == asked else [])}
+    rises, variances = _rises(moves, np.array(sorted(looks), dtype=int))
+    rooms = _in_errors(allowed - rises, variances)
+    best = max((_log_ratio(*pair, allowed) for pair in zip(rooms, variances, strict=True)), default=0.0)
     p_value = max(min(1.0, math.exp(-best)), (1 - min(margin, 1.0)) ** rows)
-    return p_value, p_value > ALPHA and known < min(asked, given + MOST_LABELS) and not is_above
+    is_above = len(rooms) > 0 and rooms[-1] < -_CRITICAL
+    return p_value, p_value > ALPHA and known < min(asked, MOST_LABELS) and not is_above
 
 
-def _rise(
-    deltas: np.ndarray, errors: np.ndarray, keys: np.ndarray, order: np.ndarray, count: int
-) -> tuple[float, float]:
-    """The rise by the labels of the first rows of the order, and its variance.
+def _rises(moves: Moves, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The rise by the given labels and those of the first rows of the order, and its variance, for each count of these.
 
     The mean error in the direction of a move is a ratio of two estimates, so how much of all moves was drawn does not matter.
     """
-    rows, drawn, is_given = len(deltas), order[:count], keys == 0
-    limit = keys[order[count]] if count < len(order) else math.inf
-    moved, leaning = np.abs(deltas[drawn]), np.sign(deltas[drawn]) * errors[drawn]
-    own, shares = is_given[drawn], np.where(is_given[drawn], 1.0, -np.expm1(-limit * moved))
-    weights = np.where(own, 0.0, moved / shares)
-    lean = float((weights * leaning).sum() / (weights.sum() or 1.0))
-    of_rest = 2 * lean * float(np.abs(deltas[~is_given]).sum())
-    rise = float((deltas**2).sum() + 2 * (moved * leaning)[own].sum() + of_rest) / rows
-    of_draw = float(((1 - shares) * (2 * weights * (leaning - lean)) ** 2).sum()) / rows**2
-    of_rows = float(((moved**2 + 2 * moved * leaning) ** 2 / shares).sum()) / rows - rise**2
-    return rise, of_draw + max(of_rows, 0.0) / rows
+    deltas, rows, rest = moves.deltas, len(moves.deltas), ~moves.is_given
+    drawn = moves.order[: max(counts, default=0)]
+    steps, leaning = np.abs(deltas[drawn]), np.sign(deltas[drawn]) * moves.errors[drawn]
+    shares = -np.expm1(-moves.limits(counts)[:, None] * steps)
+    weights = np.where(np.arange(len(drawn)) < counts[:, None], steps / shares, 0.0)
+    whole = weights.sum(axis=1)
+    lean = np.divide((weights * leaning).sum(axis=1), whole, out=np.zeros(len(counts)), where=whole > 0)
+    given = (deltas**2 + 2 * deltas * moves.errors)[moves.is_given]
+    rises = (given.sum() + (deltas[rest] ** 2).sum() + 2 * lean * np.abs(deltas[rest]).sum()) / rows
+    of_draw = ((1 - shares) * (2 * weights * (leaning - lean[:, None])) ** 2).sum(axis=1) / rows**2
+    squares = (given**2).sum() + (weights * steps * (steps + 2 * leaning) ** 2).sum(axis=1)
+    return rises, of_draw + np.maximum(squares / rows - rises**2, 0.0) / rows
+
+
+def _in_errors(rooms: np.ndarray, variances: np.ndarray) -> np.ndarray:
+    """Rooms in standard errors; infinite where there is no variance."""
+    certain = np.where(rooms > 0, math.inf, 0.0)
+    return np.asarray(np.divide(rooms, np.sqrt(variances), out=certain, where=variances > 0))
 
 
 def _log_ratio(room: float, variance: float, allowed: float) -> float:
@@ -109,10 +115,8 @@ def _log_ratio(room: float, variance: float, allowed: float) -> float:
     Args:
         room: from the estimate up to the margin, in standard errors.
     """
-    if math.isinf(room):
-        return math.inf
-    spread = math.inf if variance == 0 else allowed**2 / variance
-    if math.isinf(spread):
-        return 0.0
+    if not math.isfinite(room) or variance == 0:
+        return max(room, 0.0)
+    spread = allowed**2 / variance
     weight = spread / (1 + spread)
     return float(math.log(2 / math.sqrt(1 + spread)) + weight * room**2 / 2 + log_ndtr(math.sqrt(weight) * room))

@@ -11,6 +11,8 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+import numpy as np
+
 from axformer.apply import apply_plan
 from axformer.config import reading_config
 from axformer.data.columns import DataSource
@@ -51,14 +53,16 @@ ARMS: Mapping[str, Arm] = {
     )
 }
 _ROUNDING = 1e-9
-_EPOCHS = {"ud-upos": 2, "rte": 5}
+_EPOCHS = {"ud-upos": 2, "rte": 5, "stsb": 4}
+_TASKS = {"ud-upos": "tagging", "stsb": "regression"}
+_NUMBERS = "stsb-pooled"
 _SEEDS = (0, 1, 2)
 
 
 def checkpoint_of(name: str) -> Checkpoint:
     """What is trained on a pooled set."""
-    task = "tagging" if name == "ud-upos" else "classification"
-    return Checkpoint(name, BASE, task, f"{name}-pooled", ("accuracy",), _EPOCHS.get(name, 3))
+    metrics = ("pearson",) if name == "stsb" else ("accuracy",)
+    return Checkpoint(name, BASE, _TASKS.get(name, "classification"), f"{name}-pooled", metrics, _EPOCHS.get(name, 3))
 
 
 def measured(cell: Cell, arm: Arm, place: Place) -> Content:
@@ -129,16 +133,18 @@ def falls_of(
     forms: dict[int, list[str]] = {}
     for seq, form in sorted(chosen):
         forms.setdefault(seq, []).append(form)
-    found = {}
+    is_number, found = checkpoint.data == _NUMBERS, {}
+    point = 1 / POINT * (np.var(np.array(before.answers)) if is_number else -1.0)
     for seq, names in forms.items():
         output = result / f"made-{seq}"
         made = apply_plan(file, home, calibrate, output, forms=names, stop=Stop(trace, seq), calibrate=calibrate)
         for one in made:
             assert isinstance(one, Form), f"it was made in the run: {one}"
             given = single if one.name == ONNX_INT8 else data
-            change = compare(before, measure(one.model, loaded.task, given.samples)).differences["accuracy"]
-            least, most = (POINT * end for end in change.interval)
-            found[seq, one.name] = {"fall": -POINT * change.value, "interval": [-most, -least]}
+            differences = compare(before, measure(one.model, loaded.task, given.samples)).differences
+            change = differences["loss" if is_number else "accuracy"]
+            interval = sorted(float(end / point) for end in change.interval)
+            found[seq, one.name] = {"fall": float(change.value / point), "interval": interval}
     return found
 
 
@@ -190,7 +196,7 @@ def targets(cells: Sequence[Content]) -> str:
         ("0.8 of the operations, without a label", COMPACT, 0, 1.25),
         ("ONNX int8 of a smaller model, with at most 200 labels", ONNX_INT8, FEW, 1.01),
     )
-    groups = grouped(cells, "data").values()
+    groups = grouped([cell for cell in cells if cell["data"] != _NUMBERS], "data").values()
     rows = []
     for title, form, most, least in wanted:
         met = [
@@ -203,7 +209,8 @@ def targets(cells: Sequence[Content]) -> str:
 
 def nested_shares(cells: Sequence[Content]) -> str:
     """The middle half of the shares of a model's changed answers that are changed in the next smaller model too."""
-    shares = sorted(share for cell in cells for share in cell["nested"][COMPACT])
+    answers = [cell for cell in cells if cell["data"] != _NUMBERS]
+    shares = sorted(share for cell in answers for share in cell["nested"][COMPACT])
     return f"{shares[len(shares) // 4]:.0%} to {shares[3 * len(shares) // 4]:.0%}"
 
 

@@ -147,6 +147,7 @@ POOLED: Mapping[str, str] = {
     "qnli": "QNLI",
     "rte": "RTE",
     "ud-upos": "UD-EWT-upos",
+    "stsb": "STS-B",
 }
 """The directories of the sets that are pooled, by the names of the sets."""
 SETS: Mapping[str, Callable[[Path], Parts]] = {

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from axformer.scores.labelling import needed, p_value_of, standing_of
 from axformer.scores.paired_tests import ALPHA
-from axformer.scores.sampled_test import MOST_LABELS, _rise, asked_rows, draws_of, keys_of, rise_p_value
+from axformer.scores.sampled_test import MOST_LABELS, Moves, _rises, draws_of, rise_p_value
 from axformer.wire.answer_sheet import AnswerSheet, ChangedRow, PathAnswers
 
 SCALE = 2.0
@@ -41,9 +41,10 @@ def labelled(
     """The test by the labels that are asked for first; by all rows' if there is no count."""
     is_given, own = np.arange(len(deltas)) < given, draws(len(deltas), seed)
     known = np.where(is_given, errors, np.nan)
-    rows = np.arange(len(deltas)) if count is None else asked_rows(deltas, own, is_given)[:count]
+    moves = Moves(deltas, own, is_given, known)
+    rows = np.arange(len(deltas)) if count is None else moves.order[:count]
     known[rows] = errors[rows]
-    return rise_p_value(deltas, own, is_given, known, 0.01, SCALE)
+    return rise_p_value(moves, 0.01, SCALE)
 
 
 @pytest.mark.slow
@@ -78,19 +79,19 @@ def test_labels_only_ever_lower_the_p_value_whatever_the_scale(
     deltas, errors = drawn(world, rows, rng)
     is_given = np.arange(rows) < given
     known, last, own = np.where(is_given, errors, np.nan), 1.0, draws(rows, seed)
-    asked = asked_rows(deltas, own, is_given)
+    asked = Moves(deltas, own, is_given, known).order
     for row in [None, *asked[:80].tolist()]:
         if row is not None:
             known[row] = errors[row]
-        found, can_fall = rise_p_value(deltas, own, is_given, known, 0.02, SCALE)
+        found, can_fall = rise_p_value(Moves(deltas, own, is_given, known), 0.02, SCALE)
         assert found <= last + 1e-12
-        scaled = rise_p_value(factor * deltas, own, is_given, factor * known, 0.02, factor**2 * SCALE)
+        scaled = rise_p_value(Moves(factor * deltas, own, is_given, factor * known), 0.02, factor**2 * SCALE)
         assert scaled[0] == pytest.approx(found, rel=1e-6)
         assert not (can_fall and found <= ALPHA)
         last = found
     beyond = known.copy()
     beyond[asked[82:]] = errors[asked[82:]]
-    assert rise_p_value(deltas, own, is_given, beyond, 0.02, SCALE)[0] == last, (
+    assert rise_p_value(Moves(deltas, own, is_given, beyond), 0.02, SCALE)[0] == last, (
         "those out of the order count for nothing"
     )
 
@@ -99,17 +100,19 @@ def test_few_labels_estimate_what_all_labels_say_without_a_bias() -> None:
     rng = np.random.default_rng(3)
     deltas, errors = drawn("uneven", 300, rng)
     truth, found, none = float((deltas**2 + 2 * deltas * errors).mean()), [], np.zeros(300, dtype=bool)
+
+    def estimated(own: np.ndarray, count: int) -> tuple[float, float]:
+        rises, variances = _rises(Moves(deltas, own, none, errors), np.array([count]))
+        return float(rises[0]), float(variances[0])
+
     for seed in range(600):
-        keys = keys_of(deltas, draws(300, seed), none)
-        found.append(_rise(deltas, errors, keys, np.argsort(keys), 60))
+        found.append(estimated(draws(300, seed), 60))
     rises, variances = np.array(found).T
     assert rises.mean() == pytest.approx(truth, abs=4 * rises.std() / 600**0.5)
     # The rows themselves stay the same here, and their part of the variance is that of a mean over them.
     own = float((deltas**2 + 2 * deltas * errors).var()) / 300
     assert variances.mean() - own == pytest.approx(rises.var(), rel=0.2)
-    keys = keys_of(deltas, draws(300), none)
-    whole, spread = _rise(deltas, errors, keys, np.argsort(keys), 300)
-    assert (whole, spread) == pytest.approx((truth, own))
+    assert estimated(draws(300), 300) == pytest.approx((truth, own))
 
 
 def test_what_no_labels_can_change_asks_for_none() -> None:
