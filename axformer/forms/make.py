@@ -4,6 +4,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -23,6 +24,7 @@ from axformer.forms.onnx_fp16 import write_onnx_fp16
 from axformer.forms.onnx_int8 import write_onnx_int8
 from axformer.forms.selfcheck import check_difference, check_numbers, self_check
 from axformer.forms.sentences import write_sentences
+from axformer.forms.smoothing import some_inputs
 from axformer.forms.stock import family_keys, stock
 from axformer.forms.zeroed import zeroed
 from axformer.intake.checkpoint import Checkpoint
@@ -229,7 +231,8 @@ def _write_onnx_int8(finished: Finished, result: Path) -> None:
     if ONNX_INT8 in finished.written and not KINDS[ONNX].is_in(result):
         shutil.copytree(finished.written[ONNX_INT8] / HUB, result / HUB, dirs_exist_ok=True)
         return
-    _write_from_graph(finished, result, write_onnx_int8)
+    inputs = some_inputs(finished.samples.encoded, finished.checkpoint.tokenizer)
+    _write_from_graph(finished, result, partial(write_onnx_int8, inputs=inputs, threads=torch.get_num_threads()))
 
 
 def _write_from_graph(finished: Finished, result: Path, write: Callable[[Path, Path], None]) -> None:

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from axformer.architectures.embedder import TOKENS, VECTOR
 from axformer.data.batches import assemble
 from axformer.data.encoding import Encoded
-from axformer.errors import ConfigError, FormError, first_line
+from axformer.errors import ArtifactError, ConfigError, FormError, first_line
 from axformer.forms.facts import facts_of
 from axformer.model.number_format import compared
 
@@ -91,6 +91,30 @@ def check_packages(forms: Collection[str]) -> None:
                 "the form out",
                 "forms",
             )
+
+
+def opened(path: Path, threads: int | None, content: bytes | None = None) -> Any:
+    """Open a graph in ONNX Runtime, or one that takes its place without being optimised.
+
+    Args:
+        threads: number of threads for each operation; None for one per core.
+
+    Raises:
+        ArtifactError: the file is missing or damaged.
+        FormError: ONNX Runtime is not installed.
+    """
+    runtime = needed("onnxruntime")
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = threads or 0
+    options.log_severity_level = 3  # its warnings are meant for its developers
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # waiting threads release their core
+    if content is not None:
+        options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(path.parent))
+    try:
+        return runtime.InferenceSession(content or path, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # noqa: BLE001 - its errors have no common base class
+        raise ArtifactError(f"'{path}' is not an ONNX graph that loads: {first_line(error)}") from None
 
 
 class _Function(nn.Module):

@@ -1,11 +1,13 @@
 """The ONNX form with 8-bit weights: smaller by three quarters, and faster on processors that multiply 8-bit integers.
 
 Weights of linear maps are rounded with one scale for each output, activations at run time with one scale for each tensor. ONNX
-Runtime has no faster arithmetic with one scale for each token, so the answer to a text depends slightly on the other texts in
-the batch. Embeddings are rounded with one scale for each token of the vocabulary. Everything else stays in float32.
+Runtime has no faster arithmetic with one scale for each token, so large channels are smoothed before
+(:mod:`axformer.forms.smoothing`), and the answer to a text depends slightly on the other texts in the batch. Embeddings are
+rounded with one scale for each token of the vocabulary. Everything else stays in float32.
 """
 
 import shutil
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import numpy as np
 from axformer.errors import ArtifactError, FormError, first_line
 from axformer.forms.facts import read_facts
 from axformer.forms.onnx import GRAPH_FILE, WEIGHTS_FILE, needed
+from axformer.forms.smoothing import smooth
 
 QUANTIZED_FILE = "onnx/model_quantized.onnx"
 LARGEST = 127
@@ -23,12 +26,14 @@ MATRIX = 2
 """Number of dimensions of a linear map."""
 
 
-def write_onnx_int8(source: Path, directory: Path) -> None:
+def write_onnx_int8(source: Path, directory: Path, inputs: Iterable[Mapping[str, np.ndarray]], threads: int) -> None:
     """Write ``onnx/model_quantized.onnx`` with 8-bit weights, and what is beside the graphs.
 
     Args:
         source: the directory written by :func:`axformer.forms.onnx.write_onnx`.
         directory: the directory of the files, which may be the same; it is created.
+        inputs: some real inputs of the graph, by which activations are smoothed.
+        threads: number of threads for each operation.
 
     Raises:
         ArtifactError: the source is missing or damaged.
@@ -37,6 +42,7 @@ def write_onnx_int8(source: Path, directory: Path) -> None:
     quantization = needed("onnxruntime.quantization")
     read_facts(source)
     model = read_graph(source / GRAPH_FILE)
+    smooth(model, source / GRAPH_FILE, inputs, threads)
     _round_tables(model.graph)
     model.graph.ClearField("value_info")  # shapes of weights, which the quantizer transposes
     quantization.quant_utils.add_pre_process_metadata(model)  # the exporter has folded constants already

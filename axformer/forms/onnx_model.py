@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 from transformers.utils.generic import ModelOutput
 
-from axformer.errors import ArtifactError, first_line
+from axformer.errors import ArtifactError
 from axformer.forms.facts import read_facts
-from axformer.forms.onnx import GRAPH_FILE, needed
+from axformer.forms.onnx import GRAPH_FILE, opened
 from axformer.forms.onnx_fp16 import HALF_FILE, each_result_rounded
 from axformer.forms.onnx_int8 import QUANTIZED_FILE
 
@@ -39,7 +39,7 @@ class OnnxModel:
             FormError: ONNX Runtime is not installed.
         """
         facts = read_facts(directory)
-        self._session = _session(directory / graph, threads)
+        self._session = opened(directory / graph, threads)
         self._inputs, self._outputs = facts.inputs, facts.outputs
         sides = self._session.get_inputs(), self._session.get_outputs()
         names = [tuple(value.name for value in side) for side in sides]
@@ -49,7 +49,7 @@ class OnnxModel:
                 f"{[self._inputs, self._outputs]}; they are not of one model"
             )
         if rounds:
-            self._session = _session(directory / graph, threads, each_result_rounded(directory / graph))
+            self._session = opened(directory / graph, threads, each_result_rounded(directory / graph))
 
     def __call__(self, **inputs: Tensor) -> ModelOutput:
         """Compute the outputs for a batch.
@@ -82,19 +82,3 @@ def load_int8(directory: Path, device: str) -> OnnxModel:  # noqa: ARG001 - as a
 def load_fp16(directory: Path, device: str) -> OnnxModel:  # noqa: ARG001 - as above
     """Load the form in half precision to be checked on this CPU: every result is rounded, as it is on the GPUs it is for."""
     return OnnxModel(directory, torch.get_num_threads(), HALF_FILE, rounds=True)
-
-
-def _session(path: Path, threads: int | None, content: bytes | None = None) -> Any:
-    """Open a graph, or one that takes its place without being optimised."""
-    runtime = needed("onnxruntime")
-    options = runtime.SessionOptions()
-    options.intra_op_num_threads = threads or 0
-    options.log_severity_level = 3  # its warnings are meant for its developers
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # waiting threads release their core
-    if content is not None:
-        options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(path.parent))
-    try:
-        return runtime.InferenceSession(content or path, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # noqa: BLE001 - its errors have no common base class
-        raise ArtifactError(f"'{path}' is not an ONNX graph that loads: {first_line(error)}") from None

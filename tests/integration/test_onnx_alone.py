@@ -12,6 +12,7 @@ import axformer.auto  # noqa: F401 - registers the compact models
 from axformer.forms.files import write_tokenizer
 from axformer.forms.onnx import write_onnx
 from axformer.forms.onnx_int8 import write_onnx_int8
+from axformer.forms.smoothing import some_inputs
 from axformer.model.compact import compact
 from tests.family_cases import Case, checkpoint_of, data_of, some_plan
 
@@ -50,7 +51,8 @@ def test_a_form_serves_alone(bare_python: Path, tmp_path: Path) -> None:
     model = compact(checkpoint.model, checkpoint.architecture, some_plan(1))
     write_onnx(model, checkpoint.tokenizer, data_of(CASE).samples.encoded, tmp_path / "float")
     write_tokenizer(checkpoint.companions, tmp_path / "float")
-    write_onnx_int8(tmp_path / "float", tmp_path / "int8")
+    inputs = some_inputs(data_of(CASE).samples.encoded, checkpoint.tokenizer)
+    write_onnx_int8(tmp_path / "float", tmp_path / "int8", inputs, threads=1)
     with torch.inference_mode():
         wanted = model(**checkpoint.tokenizer(TEXTS, padding=True, return_tensors="pt")).logits
     for form, tolerance in (("float", TOLERANCE), ("int8", float(wanted.std()))):

@@ -2,7 +2,7 @@
 
 import shutil
 import sys
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from axformer.forms.onnx import GRAPH_FILE, write_onnx
 from axformer.forms.onnx_fp16 import HALF_FILE, write_onnx_fp16
 from axformer.forms.onnx_int8 import QUANTIZED_FILE, write_onnx_int8
 from axformer.forms.onnx_model import OnnxModel, load_fp16
+from axformer.forms.smoothing import some_inputs
 from axformer.intake.dataset import DataSet
 from axformer.model.compact import compact
 from axformer.scores.measured import measure
@@ -69,10 +70,14 @@ def exported(case: Case, home: Path) -> Path:
     return directory
 
 
+def inputs_of(case: Case) -> list[dict[str, Any]]:
+    return some_inputs(uneven_data(case).samples.encoded, checkpoint_of(case).tokenizer)
+
+
 def rounded(case: Case, home: Path) -> Path:
     directory = home / f"{case}-int8"
     if not directory.exists():
-        write_onnx_int8(exported(case, home), directory)
+        write_onnx_int8(exported(case, home), directory, inputs_of(case), threads=1)
     return directory
 
 
@@ -193,7 +198,7 @@ def test_weights_may_be_in_a_file_beside_the_graph(home: Path, tmp_path: Path) -
     parted = shutil.copytree(exported(BERT, home), tmp_path / "parted")
     graph = onnx.load(parted / GRAPH_FILE)
     onnx.save(graph, parted / GRAPH_FILE, save_as_external_data=True, location="model.onnx.data")
-    write_onnx_int8(parted, tmp_path / "int8")
+    write_onnx_int8(parted, tmp_path / "int8", inputs_of(BERT), threads=1)
     data = uneven_data(BERT)
     assert apart(model_of(BERT), OnnxModel(parted), BERT, data) < TOLERANCE
     assert apart(rounded_model(home), OnnxModel(tmp_path / "int8", graph=QUANTIZED_FILE), BERT, data) == 0.0
@@ -294,7 +299,9 @@ def test_a_damaged_form_is_refused(damage: Any, home: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("damage", [cut_short, overwritten, without_graph, without_facts])
-@pytest.mark.parametrize("write", [write_onnx_int8, write_onnx_fp16])
+@pytest.mark.parametrize(
+    "write", [partial(write_onnx_int8, inputs=[], threads=1), write_onnx_fp16], ids=["int8", "fp16"]
+)
 def test_a_damaged_form_is_not_rounded(write: Any, damage: Any, home: Path, tmp_path: Path) -> None:
     damaged = shutil.copytree(exported(BERT, home), tmp_path / "damaged")
     damage(damaged)
