@@ -28,6 +28,8 @@ from axformer.wire.answer_sheet import CHOSEN_FROM, Answer, AnswerSheet, Changed
 _READ = ("text", "text_pair", "question", "context", "query")
 _LISTS = ("tokens", *CHOSEN_FROM)
 """What a person reads of a row to label it, by the fields of a task; lists are called like them."""
+_FAR = 1e38
+"""Stands for an answer that is no finite number, as of a model whose training diverged."""
 EXPLAINED = "explained variance"
 """The metric of numbers: a point is lost where the mean squared error rises by a hundredth of the variance of the untouched
 model's answers, which takes no labels. Where labels vary as much or more, R squared falls by a hundredth at most."""
@@ -179,7 +181,8 @@ def _right_answers(task: Task, encoded: Encoded) -> Sequence[Sequence[Answer]]:
 
 def _canonical(value: Any, task: Task) -> Answer:
     if isinstance(task, Regression):
-        return float(f"{value[0]:.7g}")  # as exact as float32, and no longer than it has to be
+        number = float(np.nan_to_num(value[0], nan=_FAR, posinf=_FAR, neginf=-_FAR))
+        return float(f"{number:.7g}")  # as exact as float32, and no longer than it has to be
     if isinstance(value, list | tuple):
         return [int(one) for one in value if one != UNLABELLED]
     return value if isinstance(value, str) else int(value)

@@ -120,6 +120,20 @@ def test_with_all_labels_a_sheet_is_the_paired_test_and_without_any_never_kinder
     assert p_value_of(sheet, sheet.models[0], {}, 0.2) >= full
 
 
+def test_a_regression_that_diverged_is_never_certified() -> None:
+    checkpoint = checkpoint_of(Case("bert", "regression"))
+    own = with_own_answers(rows_of(without_answers(MANY["regression"])), None, checkpoint, CONFIG)
+    broken = copy.deepcopy(checkpoint.model)
+    with torch.no_grad():
+        next(iter(broken.classifier.parameters()))[0, 0] = float("nan")
+    before, after = (measure(model, checkpoint.task, own.samples) for model in (checkpoint.model, broken))
+    models = [AnsweringModel(1, "compact", 2.0, [after])]
+    sheet = sheet_of(ConfirmingRows(None, own), [before], models, checkpoint.model.config, 20)
+    truth = {row.id: row.before for row in sheet.changed}
+    assert len(truth) == sheet.rows
+    assert p_value_of(sheet, sheet.models[0], truth, 0.2) == 1.0
+
+
 def tiny_other(case: Case) -> Any:
     """A model near that of a case."""
     return shaken(checkpoint_of(case).model)
