@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from axformer.reporting.deployable import BEFORE, MANY, UNLABELLED, Deployable, Deployables
+from axformer.reporting.deployable import AGREEMENT, BEFORE, MANY, UNLABELLED, Deployable, Deployables
 from axformer.reporting.markdown import word
 from axformer.reporting.rendering import Table, number
 from axformer.reporting.standing import UNJUDGED, judgement_of
 from axformer.scores.paired_tests import ALPHA
-from axformer.wire.metrics import LOWER_IS_BETTER, SAME_NEAREST, in_words, judging_metric
+from axformer.wire.metrics import LOWER_IS_BETTER, PEARSON, SAME_NEAREST, in_words, judging_metric
 from axformer.wire.report import PathPoint
 from axformer.wire.verdicts import JudgedRows, Judgement
 
@@ -73,6 +73,7 @@ def deployed_path(report: Mapping[str, Any]) -> Table | None:
     data = points[0][1].data
     metric = judging_metric(report["base"].get(data) or report["base"]["validation"], data)
     what = "answered as before" if data == UNLABELLED or metric == SAME_NEAREST else f"{DATA[data]} {in_words(metric)}"
+    what = AGREEMENT if data == UNLABELLED and metric == PEARSON else what
     head = ["", "operations", what, "times as fast", "answers changed", "one input, ms", "MB"]
     scale = 1 if metric in LOWER_IS_BETTER else 100
     rows = [

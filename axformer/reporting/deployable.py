@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from axformer.forms.kinds import KINDS, seen_from
 from axformer.reporting.rendering import UNKNOWN, Table, number
 from axformer.reporting.standing import UNJUDGED
-from axformer.wire.metrics import LOWER_IS_BETTER, SAME_NEAREST, in_words
+from axformer.wire.metrics import LOWER_IS_BETTER, PEARSON, SAME_NEAREST, in_words
 from axformer.wire.report import Deployment
 from axformer.wire.verdicts import JudgedRows, Judgement, Standing
 
@@ -35,6 +35,8 @@ TITLES = {
 }
 """The names of forms for people."""
 UNLABELLED = "unlabelled"
+AGREEMENT = "pearson with answers before"
+"""Of numbers on unlabelled rows: how far the answers go along with those of the untouched model."""
 """Rows without labels, which the untouched model's own answers stand in for."""
 
 
@@ -155,7 +157,7 @@ class Deployables:
         if self.metric == SAME_NEAREST:
             return f"{self.data} texts finding the same nearest text"
         if self.judged.data == UNLABELLED:
-            return "unlabelled rows answered as before"
+            return AGREEMENT if self.metric == PEARSON else "unlabelled rows answered as before"
         return f"{self.data} {in_words(self.metric)}"
 
     @property
@@ -235,7 +237,7 @@ class Deployables:
     def _metric_of(self, row: Deployable) -> list[str]:
         if row.metric is None:
             return []
-        if self.judged.data == UNLABELLED or self.metric == SAME_NEAREST:
+        if (self.judged.data == UNLABELLED and self.metric != PEARSON) or self.metric == SAME_NEAREST:
             return [f"{_metric(self.metric, row.metric)} % of the {self.what}"]
         before = self.rows[0].metric
         of = "" if before is None else f" (before {_metric(self.metric, before)})"

@@ -6,7 +6,7 @@ from typing import Literal
 from axformer.reporting.rendering import passage
 from axformer.scores.confidence import CONFIDENCE
 from axformer.scores.task_tests import is_share_right, is_within
-from axformer.wire.metrics import EMBEDDING, LOWER_IS_BETTER, OLD_INDEX, first_metric, in_words, judging_metric
+from axformer.wire.metrics import EMBEDDING, LOWER_IS_BETTER, OLD_INDEX, PEARSON, first_metric, in_words, judging_metric
 from axformer.wire.report import Comparison, Difference, Report, Scores
 from axformer.wire.verdicts import Finding, FindingVerdict
 
@@ -64,10 +64,9 @@ def finding_of(
                 return _at_a_cost(found, place, of_data)
             return found if points is None else _within(found, place, points, of_data)
     if pruned.unlabelled is not None:
-        share = pruned.unlabelled[first_metric(pruned.unlabelled)]
-        return Finding(
-            data=None, verdict=FindingVerdict.NOT_MEASURED, sentence=passage("no_labels", share), advice="", answers=""
-        )
+        metric = first_metric(pruned.unlabelled)
+        sentence = passage("no_labels", pruned.unlabelled[metric], metric == PEARSON)
+        return Finding(data=None, verdict=FindingVerdict.NOT_MEASURED, sentence=sentence, advice="", answers="")
     return Finding(
         data=None,
         verdict=FindingVerdict.NOT_MEASURED,

@@ -11,10 +11,12 @@ EMBEDDING, REGRESSION = "embedding", "regression"
 """The task of an embedder, to whose changed answers nobody gives labels."""
 SAME_NEAREST = "same_nearest"
 """Of an embedder: the share of texts that find the same text nearest as with the untouched model."""
+PEARSON = "pearson"
+"""Of numbers; on rows without labels that of the answers with those of before, and no share of answers."""
 OLD_INDEX = "old_index_ndcg_10"
 """Of an embedder's pairs: what its queries find among the untouched model's vectors."""
 _NAMES = {"ndcg_10": "nDCG@10", "recall_10": "recall@10", "mrr_10": "MRR@10", OLD_INDEX: "nDCG@10 over the old index"}
-_FIRST = ("perplexity", "exact_match", "accuracy", "pearson", SAME_NEAREST)
+_FIRST = ("perplexity", "exact_match", "accuracy", PEARSON, SAME_NEAREST)
 """The first metric of each other task; of several that are there, the first one here."""
 
 

@@ -445,3 +445,38 @@ def test_a_task_whose_answers_are_no_labels_needs_data() -> None:
 def test_a_model_of_one_output_needs_no_label_column() -> None:
     checkpoint = from_memory(tiny_model(), tiny_tokenizer())
     assert checkpoint.for_rows(rows_of(without_answers(tiny_rows(5))), is_labelled=False).task.name == "classification"
+
+
+@pytest.mark.slow
+def test_numbers_that_a_person_types_certify_a_smaller_regression(tmp_path: Path) -> None:
+    save_tiny_checkpoint(tmp_path / "model", tiny_config(labels=1))
+    write_rows(tmp_path / "free.jsonl", without_answers(tiny_rows(500, labels=1)))
+    done = axformer_of(
+        *("prune", tmp_path / "model", "--unlabelled", tmp_path / "free.jsonl", "--goal", "within-points=10"),
+        *("--set", "budgets=[0.9, 0.8, 0.6]", "--output", tmp_path / "small"),
+    )
+    assert done.exit_code == 0, done.output
+    told = " ".join(done.output.split())
+    assert "30 to 300 labels decide about a model" in told
+    assert "Pearson's correlation of its answers to the unlabelled rows with those of before is" in told
+    assert "answered as before" not in told, "numbers are nearer or farther"
+    sheet = read_sheet(tmp_path / "small")
+    assert (sheet.test, sheet.metric, len(sheet.changed)) == ("sampled", "explained variance", sheet.rows)
+    right = {row.id: row.before for row in sheet.changed}
+    known: dict[str, Any] = {}
+    typed = ["much"]
+    while rows := needed(sheet, known):
+        known[rows[0].id] = right[rows[0].id]
+        typed.append(str(right[rows[0].id]))
+    done = axformer_of("label", tmp_path / "small", "--output", tmp_path / "better", typed="\n".join([*typed, "q", ""]))
+    assert done.exit_code == 0, done.output
+    assert "label 'much' of row" in done.output
+    assert "is no number" in done.output
+    records = [json.loads(line) for line in (tmp_path / "small" / "labels.jsonl").read_text("utf-8").splitlines()]
+    assert {one["id"]: one["label"] for one in records} == known
+    kept = standing_of(sheet, "compact", known).kept
+    assert kept is not None
+    again = json.loads((tmp_path / "better" / "report.json").read_text(encoding="utf-8"))
+    certificate = again["certificate"]
+    assert (certificate["kept"], certificate["test"], certificate["asymptotic"]) == (kept.seq, "sampled", True)
+    assert "less than 10 points of explained variance lost" in certificate["sentence"]
