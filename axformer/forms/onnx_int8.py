@@ -16,7 +16,7 @@ import numpy as np
 from axformer.errors import ArtifactError, FormError, first_line
 from axformer.forms.facts import read_facts
 from axformer.forms.onnx import GRAPH_FILE, WEIGHTS_FILE, needed
-from axformer.forms.smoothing import smooth
+from axformer.forms.smoothing import replace_nodes, smooth
 
 QUANTIZED_FILE = "onnx/model_quantized.onnx"
 LARGEST = 127
@@ -105,11 +105,7 @@ def _round_tables(graph: Any) -> None:
         added[rounded] = np.rint(values / scales).astype(np.int8)
         added[scale] = scales
         nodes += _lookup(node, rounded, scale)
-    read = {name for node in nodes for name in node.input}
-    kept = [weight for weight in graph.initializer if weight.name in read]
-    for field, content in (("node", nodes), ("initializer", kept)):
-        graph.ClearField(field)
-        getattr(graph, field).extend(content)
+    replace_nodes(graph, nodes)
     graph.initializer.extend(onnx.numpy_helper.from_array(values, name) for name, values in added.items())
 
 

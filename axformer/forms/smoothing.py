@@ -5,7 +5,7 @@ is divided by a factor, and the weights that it meets are multiplied by it: the 
 (SmoothQuant: Xiao and others, 2023, section 4).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +66,9 @@ def smooth(model: Any, path: Path, inputs: Iterable[Mapping[str, np.ndarray]], t
         graph.initializer.append(onnx.numpy_helper.from_array(1 / factors, f"{name}_factors"))
         first = nodes[0].output[0]
         scalings[first] = onnx.helper.make_node("Mul", [name, f"{name}_factors"], [f"{name}_smooth"])
-    _rewrite(graph, scalings)
+    replace_nodes(
+        graph, [one for node in graph.node for one in (scalings.get(node.output[0]), node) if one is not None]
+    )
 
 
 def _is_matrix(weight: Any) -> bool:
@@ -111,13 +113,8 @@ def _sizes(
     return {name: np.sqrt(np.mean(each, axis=0)) for name, each in squares.items()}
 
 
-def _rewrite(graph: Any, scalings: Mapping[str, Any]) -> None:
-    """Put each scaling before the first map that takes it, and leave out weights that nobody reads any more."""
-    nodes = []
-    for node in graph.node:
-        if node.output[0] in scalings:
-            nodes.append(scalings[node.output[0]])
-        nodes.append(node)
+def replace_nodes(graph: Any, nodes: Sequence[Any]) -> None:
+    """Put other nodes in the place of a graph's, and leave out the weights that none of them reads."""
     read = {name for node in nodes for name in node.input}
     kept = [weight for weight in graph.initializer if weight.name in read]
     for field, content in (("node", nodes), ("initializer", kept)):

@@ -23,13 +23,11 @@ from axformer.tasks.regression import Regression
 from axformer.tasks.reranking import Reranking
 from axformer.tasks.tag_schemes import chunks_of, is_chunk_scheme
 from axformer.tasks.token_classification import TokenClassification
-from axformer.wire.answer_sheet import CHOSEN_FROM, Answer, AnswerSheet, ChangedRow, PathAnswers, SheetTest
+from axformer.wire.answer_sheet import CHOSEN_FROM, FAR, Answer, AnswerSheet, ChangedRow, PathAnswers, SheetTest
 
 _READ = ("text", "text_pair", "question", "context", "query")
 _LISTS = ("tokens", *CHOSEN_FROM)
 """What a person reads of a row to label it, by the fields of a task; lists are called like them."""
-_FAR = 1e38
-"""Stands for an answer that is no finite number, as of a model whose training diverged."""
 EXPLAINED = "explained variance"
 """The metric of numbers: a point is lost where the mean squared error rises by a hundredth of the variance of the untouched
 model's answers, which takes no labels. Where labels vary as much or more, R squared falls by a hundredth at most."""
@@ -181,7 +179,7 @@ def _right_answers(task: Task, encoded: Encoded) -> Sequence[Sequence[Answer]]:
 
 def _canonical(value: Any, task: Task) -> Answer:
     if isinstance(task, Regression):
-        number = float(np.nan_to_num(value[0], nan=_FAR, posinf=_FAR, neginf=-_FAR))
+        number = float(np.clip(np.nan_to_num(value[0], nan=FAR), -FAR, FAR))  # a model whose training diverged lost all
         return float(f"{number:.7g}")  # as exact as float32, and no longer than it has to be
     if isinstance(value, list | tuple):
         return [int(one) for one in value if one != UNLABELLED]

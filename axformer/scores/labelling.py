@@ -23,7 +23,7 @@ from axformer.scores.paired_tests import ALPHA, betting_p_value, exact_p_value, 
 from axformer.scores.planning import POINT
 from axformer.scores.sampled_test import MOST_LABELS, Moves, draws_of, rise_p_value
 from axformer.tasks.tag_schemes import chunks_of
-from axformer.wire.answer_sheet import Answer, AnswerSheet, ChangedRow, PathAnswers
+from axformer.wire.answer_sheet import FAR, Answer, AnswerSheet, ChangedRow, PathAnswers
 
 SEED = 0
 """Of the order in which labels are asked for."""
@@ -290,8 +290,8 @@ def _finite(row: ChangedRow, value: Any) -> float:
         found = float(value)
     except (TypeError, ValueError):
         found = math.nan
-    if not math.isfinite(found):
-        raise DataError(f"label {value!r} of row {row.id} is no number")
+    if not abs(found) <= FAR:
+        raise DataError(f"label {value!r} of row {row.id} is no number, or none between {-FAR:g} and {FAR:g}")
     return found
 
 

@@ -20,7 +20,10 @@ SheetTest = Literal["exact", "betting", "worst_case", "sampled"]
 """The tests that take few labels."""
 ROWS_MOST = 10_000_000
 """More than anyone has."""
-Answer = int | Annotated[float, Field(allow_inf_nan=False)] | str | list[int]
+FAR = 1e38
+"""The largest number that an answer or a label may be; what is computed of numbers as large is still a number."""
+Number = Annotated[float, Field(ge=-FAR, le=FAR, allow_inf_nan=False)]
+Answer = int | Number | str | list[int]
 """A class or choice by its index, 0 or 1 for no and yes; of several classes a 0 or 1 for each, of tags the index of each; to a
 question a text as it is compared, in lower case and without articles and punctuation. Of a regression a number."""
 
@@ -84,7 +87,7 @@ class AnswerSheet(Schema):
     """Those of them that came without a label."""
     chunks: list[int] = Field(default_factory=list)
     """For `worst_case`: the chunks of each row, those that the untouched model finds and those that a known label has."""
-    variance: float = Field(default=0.0, ge=0.0, allow_inf_nan=False)
+    variance: float = Field(default=0.0, ge=0.0, le=FAR**2, allow_inf_nan=False)
     """For `sampled`: of the untouched model's answers to all rows; a point is a hundredth of it."""
     changed: list[ChangedRow]
     models: list[PathAnswers]

@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, StringConstraints
 
+from axformer.wire.answer_sheet import Number
 from axformer.wire.base import NAME_LENGTH, Schema
 
 _Label = Annotated[str, StringConstraints(max_length=10 * NAME_LENGTH)]
@@ -15,7 +16,7 @@ class LabelCreate(Schema):
 
     id: _Text
     """The row's, as ``needed`` has it."""
-    label: int | Annotated[float, Field(allow_inf_nan=False)] | _Label | list[int | _Label] | None
+    label: int | Number | _Label | list[int | _Label] | None
     """The name of a class or its index; of several classes those that apply, of words a tag for each; the answer to a question;
     a number. Null withdraws yours."""
 

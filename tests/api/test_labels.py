@@ -143,7 +143,7 @@ def test_of_the_numbers_that_people_give_the_mean_counts(api, finish, sessions, 
     assert (both["labels"], both["disagreed"]) == (1, 0)
     with session_scope(sessions) as session:
         assert agreed_on(labels_of(session, job_id)) == {row.id: 3.75}
-    for wrong in ("much", [1, 2], "nan"):
+    for wrong in ("much", [1, 2], "nan", "1e39"):
         refused = post(api, job_id, {row.id: wrong})
         assert (refused.status_code, refused.json()["code"]) == (422, "invalid_label")
         assert "is no number" in refused.json()["detail"]

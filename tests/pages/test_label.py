@@ -143,7 +143,7 @@ def test_nothing_chosen_stores_nothing(member, finish, sessions, task, sent):
     job_id = finish(small_sheet(task))
     assert label(member, job_id, "00000001", **sent).status_code == 422
     assert label(member, job_id, "of another result", label="0").status_code == 404
-    assert label(member, job_id, "00000001", label="9x").status_code == 422
+    assert label(member, job_id, "00000001", label="1e39" if task == "regression" else "9").status_code == 422
     assert given(sessions, job_id) == {}
 
 

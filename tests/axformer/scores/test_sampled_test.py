@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from axformer.scores.labelling import needed, p_value_of, standing_of
 from axformer.scores.paired_tests import ALPHA
 from axformer.scores.sampled_test import MOST_LABELS, Moves, _rises, draws_of, rise_p_value
-from axformer.wire.answer_sheet import AnswerSheet, ChangedRow, PathAnswers
+from axformer.wire.answer_sheet import FAR, AnswerSheet, ChangedRow, PathAnswers
 
 SCALE = 2.0
 """Variance of the untouched model's answers."""
@@ -122,6 +122,7 @@ def test_what_no_labels_can_change_asks_for_none() -> None:
     assert labelled(np.zeros(100), errors[:100], 0) == (pytest.approx(0.99**100), False), "too few rows for that"
     assert labelled(deltas[:29], errors[:29]) == (1.0, False)
     assert labelled(np.full(1000, np.nan), errors, 0) == (1.0, False), "a model that diverged"
+    assert labelled(FAR * np.sign(deltas), FAR * np.sign(errors)) == (1.0, False), "as far as answers may be"
     assert labelled(deltas, errors + 8 * deltas, 29)[1]
     assert labelled(deltas, errors + 8 * deltas, 60) == (pytest.approx(1.0, abs=0.3), False), "its error rises too far"
 
