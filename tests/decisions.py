@@ -58,7 +58,7 @@ def write_run(family: str, name: str, directory: Path) -> None:
 
 def _lines(trials: list[Trial]) -> str:
     """A line a trial, with the fields that every version knows, and of the later ones those that are set."""
-    later = {"plan", "milliseconds", "levels", "figures"}
+    later = {"plan", "milliseconds", "levels", "figures", "frequency"}
     return "".join(
         json.dumps(
             trial.model_dump(

@@ -89,9 +89,10 @@ class _Lines:
         self._trials.append(trial)
         progress = self._measure(self._trials, False)
         helped = "" if trial.helped is None else f" helped={trial.helped}/{trial.samples}"
+        draws = "" if trial.frequency is None else f" draws={trial.frequency:.0%}"
         self._console.print(
             f"trial {trial.seq} {label_of(trial.element, 'base')} {trial.verdict.value} "
-            f"loss{'>=' if trial.loss_is_bound else '='}{trial.loss:.6f} min={trial.min_loss:.6f}{helped} "
+            f"loss{'>=' if trial.loss_is_bound else '='}{trial.loss:.6f} min={trial.min_loss:.6f}{helped}{draws} "
             f"{trial.seconds:.1f}s, {progress.done} of {progress.known} done",
             soft_wrap=True,
         )

@@ -84,6 +84,10 @@ class DrawnTrial(Protocol):
         """Samples evaluated."""
 
     @property
+    def frequency(self) -> float | None:
+        """The share of bootstrap draws that accept it; None if it was not asked for."""
+
+    @property
     def verdict(self) -> str:
         """A ``Verdict``."""
 
@@ -97,4 +101,5 @@ def measured(trial: DrawnTrial) -> str:
     """The measurements of a trial in words."""
     loss = f"loss {'at least ' if trial.loss_is_bound else ''}{trial.loss:.4f}"
     helped = "" if trial.helped is None else f", helped {trial.helped:,} of {trial.samples:,}"
-    return f"{loss}, least before {trial.min_loss:.4f}{helped}"
+    often = "" if trial.frequency is None else f", accepted in {trial.frequency:.0%} of the draws"
+    return f"{loss}, least before {trial.min_loss:.4f}{helped}{often}"

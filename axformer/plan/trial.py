@@ -130,3 +130,10 @@ class Trial(BaseModel):
         description="Figures of the model where trials are of whole plans, from which a run's curve is drawn while it goes on; "
         "else null.",
     )
+    frequency: float | None = Field(
+        default=None,
+        ge=0.0,
+        le=1.0,
+        description="Share of bootstrap draws of the rows in which the rule accepts, where it does with all rows and `stable` is "
+        "asked for; else null.",
+    )

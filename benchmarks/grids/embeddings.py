@@ -2,11 +2,12 @@
 
 The model is fitted without labels to texts of some of SQuAD's articles and to other texts; the questions of the other articles
 search their paragraphs, and STS-B's test pairs tell the similarities. One arm fits to all texts and not to as many as usual,
-and one then trains each model on them for an epoch by the untouched one.
+and then trains each model on them for an epoch by the untouched one.
 """
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,15 +35,15 @@ from benchmarks.harness import Arm, Cell, Content, Grid, Place
 from benchmarks.prune import rows_of
 from benchmarks.tables import POINT, table
 
-REFIT, HALVES, ALL_ROWS, POLISHED = "refit", "halves", "all-rows", "polish"
+REFIT, FEWER, POLISHED = "refit", "fewer-rows", "polish"
+_BUDGETS = [0.8, 0.65, 0.5, 0.35]
 ARMS: Mapping[str, Arm] = {
-    REFIT: Arm({"budgets": [0.8, 0.65, 0.5, 0.35]}, title="without training"),
-    HALVES: Arm({"budgets": [0.5, 0.35]}, title="without training", rows={"validation": 150, "test": 400}),
-    ALL_ROWS: Arm({"budgets": [0.5, 0.35], "calibrate_rows": 5516}, title="fitted to all texts"),
-    POLISHED: Arm({"budgets": [0.5, 0.35], "calibrate_rows": 5516, "polish": 1}, title="and trained for an epoch"),
+    REFIT: Arm({"budgets": _BUDGETS}, title="without training"),
+    FEWER: Arm({"budgets": _BUDGETS}, title="without training", rows={"validation": 150, "test": 400}),
+    POLISHED: Arm({"budgets": _BUDGETS[2:], "calibrate_rows": 5516, "polish": 1}, title="and trained for an epoch"),
 }
-_MARKS = {ALL_ROWS: ", all texts", POLISHED: ", trained"}
-"""What a table says of the models of an arm."""
+_EFFORT = replace(QUICK, least=5, warm_ups=1)
+"""A batch of 32 takes a large model half a minute."""
 _CHECKED = 64
 """Texts on which a form is compared with the model in memory."""
 _SEARCH, _PAIRS = "search", "stsb"
@@ -84,7 +85,7 @@ def measure_cell(cell: Cell, arm: Arm, place: Place) -> Content:
             models.append(form.model)
     limits = limits_of(search.head, search.model.config, search.architecture.max_tokens(search.model.config))
     loads = own_workloads(samples.encoded, search.tokenizer, limits, REPORTED)
-    speeds = measure_speed(models, loads, QUICK)[1:]
+    speeds = measure_speed(models, loads, _EFFORT)[1:]
     shutil.rmtree(result)
     timed = [one | {f"ms_{speed.batch}": speed.p50_ms for speed in own} for one, own in zip(found, speeds, strict=True)]
     return {"models": timed}
@@ -125,7 +126,7 @@ GRID = Grid(
     ARMS,
     [
         Cell(Checkpoint(f"{_SEARCH}-{model}", model, "embedding", _SEARCH, ()), arm)
-        for model, arms in ((BASE, (REFIT, ALL_ROWS, POLISHED)), (LARGE_BASE, (HALVES,)))
+        for model, arms in ((BASE, (REFIT, POLISHED)), (LARGE_BASE, (FEWER,)))
         for arm in arms
     ],
     measure_cell,
@@ -141,18 +142,20 @@ def _models(cells: Sequence[Content]) -> Iterator[tuple[Cell, Content]]:
 
 
 def by_model(cells: Sequence[Content]) -> str:
-    """The untouched models, and every model of every path in int8."""
+    """Every model of every path, in PyTorch and in int8; the untouched one once."""
     rows: list[list[str]] = []
     first: dict[str, Content] = {}
-    for planned, one in _models(cells):
-        is_untouched, family = one["budget"] == 1, planned.checkpoint.family
-        base = first.setdefault(planned.name, one)  # the untouched model in PyTorch
-        if (is_untouched and planned.arm in _MARKS) or (not is_untouched and one["form"] == COMPACT):
+    forms = list(_models(cells))
+    for (planned, one), (_, int8) in zip(forms[::2], forms[1::2], strict=True):
+        assert (one["form"], int8["form"]) == _FORMS, "both forms of each model, one after the other"
+        base, is_trained = first.setdefault(planned.name, one), planned.arm == POLISHED
+        if is_trained and one is base:
             continue
-        kept = f"{one['budget']:g}" + (", PyTorch" if one is base else _MARKS.get(planned.arm, ""))
-        figures = [f"{one[name]:.1f}" for name in ("spearman", *_FIGURES)]
-        times = [f"{base[name] / one[name]:.1f}x" for name in ("ms_1", "ms_32")]
-        rows.append([family, kept, *figures, *times, f"{one['bytes'] / 1e6:.0f}"])
+        kept = f"{one['budget']:g}" + (", trained" if is_trained else "")
+        figures = [f"{one[name]:.1f}, {int8[name]:.1f}" for name in ("spearman", *_FIGURES)]
+        times = [f"{base[name] / one[name]:.1f}x, {base[name] / int8[name]:.1f}x" for name in ("ms_1", "ms_32")]
+        sizes = f"{one['bytes'] / 1e6:.0f}, {int8['bytes'] / 1e6:.0f}"
+        rows.append([planned.checkpoint.family, kept, *figures, *times, sizes])
     head = ("model", "operations", "Spearman", *_FIGURES.values(), "one text", "32 texts", "MB")
     return table(head, rows)
 
@@ -165,7 +168,7 @@ def pictures(cells: Sequence[Content]) -> dict[str, str]:
         if one["form"] == COMPACT:
             family = planned.checkpoint.family
             whole.setdefault(family, one["ndcg_10"])  # the untouched model comes first
-            if planned.arm not in _MARKS or one["budget"] < 1:
+            if planned.arm != POLISHED or one["budget"] < 1:
                 points = kept.setdefault(f"{family}, {ARMS[planned.arm].title}", [])
                 points.append((one["budget"], one["ndcg_10"] / whole[family]))
     lines = [Line(name, sorted(points)) for name, points in kept.items()]

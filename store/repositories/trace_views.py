@@ -50,6 +50,7 @@ class TracePoint(NamedTuple):
     element: str | None
     helped: int | None
     samples: int
+    frequency: float | None
 
 
 class Totals(NamedTuple):

@@ -209,6 +209,8 @@ class TrialRow(Base):
     """Figures of the model, if the trial is of a whole plan; as text, since the first metric comes first."""
     levels: Mapped[list[dict[str, Any]] | None] = mapped_column(JSONB(none_as_null=True))
     """The level table, in the first trial that needed it."""
+    frequency: Mapped[float | None] = mapped_column(Double)
+    """The share of bootstrap draws that accept, if it was asked for."""
 
 
 class RowLabel(Base):

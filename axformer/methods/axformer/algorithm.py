@@ -182,6 +182,7 @@ class _Pass:
             verdict=judged.verdict,
             parameters=self._parameters_left(self._state.plan) - self._parameters_left(plan),
             seconds=self._clock() - self._started,
+            frequency=judged.frequency,
         )
         self._replay.seq += 1
         return trial

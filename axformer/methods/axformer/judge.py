@@ -141,6 +141,8 @@ class Judged:
 
     tally: Tally
     verdict: Verdict
+    frequency: float | None = None
+    """See :attr:`axformer.plan.trial.Trial.frequency`."""
 
 
 IsSafe = Callable[[Tensor], bool]
@@ -220,9 +222,19 @@ class Judge:
         tally = self._measured(plan, rule, Tally(voters, state.reference, ties_help=self._config.variant.ties_help))
         verdict = decided(tally.bounds, rule)
         assert verdict is not None, "a trial that is measured to the end is decided"
-        if verdict is Verdict.ACCEPT and not self._withstands(tally, plan, state):
+        if verdict is not Verdict.ACCEPT:
+            return Judged(tally, verdict)
+        frequency = self._frequency(tally, state)
+        is_stable = frequency is None or frequency >= STABLE
+        if not (is_stable and self._withstands(tally, plan, state)):
             verdict = verdict_of_kept(tally.loss, rule)
-        return Judged(tally, verdict)
+        return Judged(tally, verdict, frequency)
+
+    def _frequency(self, tally: Tally, state: PassState) -> float | None:
+        """How often draws of the rows accept what all rows accepted; None in a trade, or if nobody asks."""
+        if self._draws is None or self.trade_share is not None:
+            return None
+        return self._draws.accepting(_gains(tally, state), tally.votes, self._config.majority_fraction)
 
     def _rule(self, element: Element, state: PassState, votes: int, *, has_parts: bool) -> Rule:
         config, share = self._config, self.trade_share
@@ -250,16 +262,18 @@ class Judge:
         """
         if self.trade_share is not None:
             return self._metric_limit is None or self._metric_limit.allows(tally.losses, self.trade_share)
-        assert state.current is not None, "it is measured again after a replay"
-        gains = state.current.double() - tally.losses.double()
-        if self._is_safe is not None and not self._is_safe(gains):
-            return False
-        if self._draws is not None and not self._draws.agree(gains, tally.votes, self._config.majority_fraction):
+        if self._is_safe is not None and not self._is_safe(_gains(tally, state)):
             return False
         if "metric" not in self._config.conditions:
             return True
         assert isinstance(self._evaluator, Whole), "plans are measured to their end"
         return self._evaluator.metric(plan) >= self._evaluator.metric(state.plan)
+
+
+def _gains(tally: Tally, state: PassState) -> Tensor:
+    """By how much the loss of each sample fell against the model just before the change, float64, shape (samples,)."""
+    assert state.current is not None, "it is measured again after a replay"
+    return state.current.double() - tally.losses.double()
 
 
 def safeguard_of(config: PassConfig, samples: Samples) -> IsSafe | None:
@@ -289,8 +303,8 @@ class Draws:
         self._times = torch.zeros(DRAWS, count).scatter_add_(1, drawn, torch.ones(DRAWS, count))
         """How often each draw has each input, shape (draws, inputs)."""
 
-    def agree(self, gains: Tensor, votes: Tensor, majority: float) -> bool:
-        """Whether in enough draws the mean loss falls and more than the majority of those that vote are helped.
+    def accepting(self, gains: Tensor, votes: Tensor, majority: float) -> float:
+        """In which share of the draws the mean loss falls and more than the majority of those that vote are helped.
 
         Args:
             gains: the fall of each sample's loss, shape (samples,).
@@ -300,7 +314,7 @@ class Draws:
         fall, helped, voters = (
             self._times @ self._by_input(values) for values in (gains, votes.nan_to_num(), counted.double())
         )
-        return float(((fall > 0) & (helped > majority * voters)).double().mean()) >= STABLE
+        return float(((fall > 0) & (helped > majority * voters)).double().mean())
 
     def _by_input(self, values: Tensor) -> Tensor:
         return torch.zeros(self._times.shape[1], dtype=torch.float64).index_add_(0, self._inputs, values).float()

@@ -17,6 +17,7 @@ from axformer.intake.dataset import prepare
 from axformer.methods.axformer.acceptance import was_refused
 from axformer.methods.axformer.algorithm import search
 from axformer.methods.axformer.judge import (
+    STABLE,
     Draws,
     folds_of,
     is_gain_on_each,
@@ -203,10 +204,19 @@ def test_what_draws_agree_on_gains_in_the_mean_and_not_by_a_few(seed: int, shift
     samples = prepare(ROWS, CHECKPOINT, PassConfig()).samples
     draws = Draws(samples, seed)
     gains = shift + 0.3 * torch.randn(len(ROWS), generator=torch.Generator().manual_seed(seed)).double()
-    agreed = draws.agree(gains, (gains > 0).double(), 0.5)
-    assert agreed == draws.agree(gains, (gains > 0).double(), 0.5)
-    assert not agreed or (gains.mean() > 0 and (gains > 0).double().mean() > 0.5)
-    assert draws.agree(gains.abs() + 0.1, torch.ones(len(ROWS)).double(), 0.5)
+    share = draws.accepting(gains, (gains > 0).double(), 0.5)
+    assert share == draws.accepting(gains, (gains > 0).double(), 0.5)
+    assert share < STABLE or (gains.mean() > 0 and (gains > 0).double().mean() > 0.5)
+    assert draws.accepting(gains.abs() + 0.1, torch.ones(len(ROWS)).double(), 0.5) == 1.0
     by_one = torch.full((len(ROWS),), -0.01).double()
     by_one[0] = 1.0  # the mean rises by a single row, which a third of the draws lacks
-    assert not draws.agree(by_one, torch.ones(len(ROWS)).double(), 0.5)
+    assert draws.accepting(by_one, torch.ones(len(ROWS)).double(), 0.5) == pytest.approx(2 / 3, abs=0.07)
+
+
+def test_a_trial_says_in_which_share_of_the_draws_it_is_accepted() -> None:
+    trials = trials_of(config_of(LOOSE | {"conditions": ("stable",), "majority_fraction": 0.3, "refine_margin": 100.0}))
+    asked = [trial for trial in trials if trial.frequency is not None]
+    assert {trial.verdict is Verdict.ACCEPT for trial in asked} == {True, False}, "some are accepted, and some are not"
+    assert all((trial.verdict is Verdict.ACCEPT) == (trial.frequency >= STABLE) for trial in asked)
+    assert all(trial.frequency is not None for trial in trials if trial.verdict is Verdict.ACCEPT)
+    assert all(trial.frequency is None for trial in trials_of(config_of(LOOSE)))
