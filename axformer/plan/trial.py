@@ -134,6 +134,6 @@ class Trial(BaseModel):
         default=None,
         ge=0.0,
         le=1.0,
-        description="Share of bootstrap draws of the rows in which the rule accepts, where it does with all rows and `stable` is "
-        "asked for; else null.",
+        description="Share of bootstrap draws of the rows in which the rule accepts, where it does with all rows and `stable` "
+        "is asked for; else null.",
     )
