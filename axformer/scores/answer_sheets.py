@@ -143,7 +143,10 @@ def _known(rows: ConfirmingRows, task: Task) -> list[_Row]:
         labels = [right[0] for right in several] or data.samples.encoded.labels
         for index in np.flatnonzero(data.samples.voters.numpy()).tolist():
             label = _canonical(labels[index], task) if has_labels else None
-            found.append(_Row(keys[index].hex(), _inputs(data.rows, index), label))
+            inputs = _inputs(data.rows, index)
+            if isinstance(task, TokenClassification):  # those that the model reads, of a row that was cut too
+                inputs["tokens"] = [inputs["tokens"][word] for word in data.samples.encoded.reading[index]]
+            found.append(_Row(keys[index].hex(), inputs, label))
     return found
 
 

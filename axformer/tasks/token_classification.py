@@ -82,7 +82,7 @@ class TokenClassification:
         for row, label in enumerate(labels, start=1):
             if all(tag == UNLABELLED for tag in label):
                 raise rows.error(row, "no word of it is left for the model; leave the row out, or raise max_length")
-        encoded = one_row_a_sample(dict(encoding), labels, cut, per_token=True)
+        encoded = _one_row_a_sample(encoding, labels, cut)
         found = {tag for row in tags for tag in row if tag != UNLABELLED}
         alike = f"only one tag, '{self.names[found.pop()]}'," if len(found) == 1 else None
         return replace(encoded, labels_as=read.reading, alike=alike, notes=notes, kept=kept)
@@ -92,7 +92,7 @@ class TokenClassification:
         encoding, cut = _tokenized(rows, tokenizer, limits)
         words = rows.text_lists("tokens", is_joined=True)
         begins = [_first_tokens(encoding.word_ids(row), [0] * len(words[row])) for row in range(len(rows))]
-        return one_row_a_sample(dict(encoding), begins, cut, per_token=True)
+        return _one_row_a_sample(encoding, begins, cut)
 
     def losses(self, output: Any, batch: Batch) -> Tensor:
         losses = functional.cross_entropy(output.logits.transpose(1, 2), batch.labels, reduction="none")
@@ -172,6 +172,15 @@ def _share(expected: Sequence[str], predicted: Sequence[str]) -> float:
 
 def _tokenized(rows: Rows, tokenizer: Any, limits: TokenLimits) -> tuple[Any, int]:
     return tokenize(rows, tokenizer, rows.text_lists("tokens", is_joined=True), None, limits, is_split_into_words=True)
+
+
+def _one_row_a_sample(encoding: Any, labels: list[list[int]], cut: int) -> Encoded:
+    """The encoding with labels of tokens, and of each row the places of the words that have one: those that are answered."""
+    words = [
+        [word for word, tag in zip(encoding.word_ids(row), tags, strict=True) if tag != UNLABELLED]
+        for row, tags in enumerate(labels)
+    ]
+    return replace(one_row_a_sample(dict(encoding), labels, cut, per_token=True), reading=words)
 
 
 def _words(encoded: Encoded) -> tuple[np.ndarray, np.ndarray]:

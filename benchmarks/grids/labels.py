@@ -28,7 +28,7 @@ from axformer.plan.trial import Trial
 from axformer.reporting.form_reports import one_by_one
 from axformer.scores.labelling import Labels, forms_of, label_of, most_labels, needed, standing_of
 from axformer.scores.measured import compare, measure
-from axformer.wire.answer_sheet import Answer, AnswerSheet, PathAnswers
+from axformer.wire.answer_sheet import Answer, AnswerSheet, ChangedRow, PathAnswers
 from benchmarks.checkpoints import Checkpoint
 from benchmarks.finetune import BASE
 from benchmarks.harness import Arm, Cell, Content, Grid, Place
@@ -83,12 +83,19 @@ def true_labels(sheet: AnswerSheet, labelled: Path) -> Labels:
     """The labels of a sheet's rows, from the file that they are of."""
     records = [json.loads(line) for line in labelled.read_text(encoding="utf-8").splitlines()]
     columns = list(sheet.changed[0].inputs)
-    truth = {_key(record, columns): record.get("label", record.get("tags")) for record in records}
+    if "tokens" in columns:  # of a row that is cut the sheet has the words that are left
+        return {row.id: label_of(sheet, row, _tags(row, records)) for row in sheet.changed}
+    truth = {_key(record, columns): record["label"] for record in records}
     return {row.id: label_of(sheet, row, truth[_key(row.inputs, columns)]) for row in sheet.changed}
 
 
 def _key(record: Mapping[str, Any], columns: Iterable[str]) -> str:
     return json.dumps([record.get(name) for name in columns])
+
+
+def _tags(row: ChangedRow, records: Iterable[Mapping[str, Any]]) -> list[Any]:
+    words = row.inputs["tokens"]
+    return next(record["tags"][: len(words)] for record in records if record["tokens"][: len(words)] == words)
 
 
 def annotated(sheet: AnswerSheet, truth: Labels, form: str, most: int | None) -> tuple[int, PathAnswers | None]:

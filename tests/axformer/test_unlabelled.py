@@ -28,6 +28,7 @@ from axformer.scores.labelling import NONE_OF_THESE, asked_words, choices_of, ne
 from axformer.scores.measured import measure
 from axformer.scores.own_answers import split, with_own_answers, without_those_of
 from axformer.scores.task_tests import paired_test, takes_unlabelled
+from axformer.tasks.question_answering import SpanReading
 from axformer.wire.answer_sheet import AnswerSheet
 from axformer.wire.run import Run, read_run
 from tests.family_cases import SETTINGS, Case, checkpoint_of
@@ -153,7 +154,8 @@ def truth_of(sheet: AnswerSheet, labelled: Any, checkpoint: Any) -> dict[str, An
     """The labels of the changed rows, by their ids."""
     keys = [key.hex() for key in labelled.samples.encoded.keys]
     votes, encoded = labelled.samples.voters.tolist(), labelled.samples.encoded
-    given = encoded.labels if encoded.reading is None else [texts[0] for texts in encoded.reading.answers]
+    is_of_texts = isinstance(encoded.reading, SpanReading)
+    given = [texts[0] for texts in encoded.reading.answers] if is_of_texts else encoded.labels
     labels = {key: label for key, label, votes_here in zip(keys, given, votes, strict=True) if votes_here}
 
     def plain(label: Any) -> Any:
@@ -336,6 +338,26 @@ def test_a_sheet_of_chunks_knows_those_of_labelled_rows_and_labels_are_its_tags(
     assert any(row.label is not None for row in sheet.changed)
     assert p_value_of(sheet, sheet.models[0], {}, 0.2, is_worst=False) <= p_value_of(sheet, sheet.models[0], {}, 0.2)
     assert AnswerSheet.model_validate_json(sheet.model_dump_json()) == sheet
+
+
+def test_words_that_the_model_does_not_read_are_not_asked_for() -> None:
+    model, tokenizer, rows = chunk_tagger(ROWS)
+    for row in rows:  # a word without a token, and words beyond the longest input
+        row["tokens"], row["tags"] = ["\u200b", *row["tokens"], *["word1"] * 9], ["O", *row["tags"], *["O"] * 9]
+    checkpoint = from_memory(model, tokenizer)
+    config = make_config("robust", {"max_length": 9})
+    sets = (
+        prepare(rows_of(rows[::2]), checkpoint, config),
+        with_own_answers(rows_of(without_answers(rows[1::2])), None, checkpoint, config),
+    )
+    answers = [[measure(one, checkpoint.task, data.samples) for data in sets] for one in (model, shaken(model))]
+    made = AnsweringModel(1, "compact", 2.0, answers[1])
+    sheet = sheet_of(ConfirmingRows(*sets), answers[0], [made], model.config, 20)
+    assert all(len(row.inputs["tokens"]) == len(row.before) == 7 for row in sheet.changed), (
+        "nine without [CLS] and [SEP]"
+    )
+    told = {tuple(row["tokens"][1:8]) for row in rows}
+    assert all(tuple(row.inputs["tokens"]) in told for row in sheet.changed)
 
 
 @pytest.mark.slow
