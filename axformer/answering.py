@@ -1,16 +1,21 @@
 """The answers of a model to the rows of a file, as ``axformer certify --answers`` takes them."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from axformer.config import RunConfig, reading_config
 from axformer.data.columns import ANSWERS, DataSource
 from axformer.data.reading import read_rows
-from axformer.errors import CheckpointError
+from axformer.errors import CheckpointError, ConfigError
+from axformer.forms.kinds import COMPACT, KINDS
 from axformer.intake.checkpoint import Checkpoint, load_checkpoint
 from axformer.intake.dataset import prepare
 from axformer.plan.plan import read_plan_file
-from axformer.reporting.bench import compact_checkpoint
+from axformer.reporting.bench import compact_checkpoint, load_form
+from axformer.reporting.form_reports import one_by_one
+from axformer.scores.decisions import decisions_of
+from axformer.scores.measured import measure
 from axformer.scores.own_answers import with_own_answers
 from axformer.tasks.binary import BinaryClassification
 from axformer.tasks.classification import Classification, OneOfSeveral
@@ -22,7 +27,7 @@ _IF_BINARY = (
 )
 
 
-def answers_to(model: str, source: DataSource, device: str) -> list[dict[str, Any]]:
+def answers_to(model: str, source: DataSource, device: str, form: str = COMPACT) -> list[dict[str, Any]]:
     """Every row with its columns, an ``id`` (its number where it has none), the model's ``answer`` and, where the row has one,
     its ``label``; both by the names of classes.
 
@@ -30,8 +35,10 @@ def answers_to(model: str, source: DataSource, device: str) -> list[dict[str, An
         model: a checkpoint, or the directory of a result.
         source: rows, which need no labels.
         device: the device that PyTorch computes on.
+        form: which form of a result answers, one row at a time if it is not the compact one.
 
     Raises:
+        ConfigError: there is no such form.
         InputError: the model or the data cannot be read, or they do not fit.
         CheckpointError: it is not a model with one right or wrong answer a row.
     """
@@ -40,7 +47,12 @@ def answers_to(model: str, source: DataSource, device: str) -> list[dict[str, An
     checkpoint, config = _opened(model, device)
     checkpoint = checkpoint.for_rows(rows, is_labelled=has_labels)
     _check_task(checkpoint, model)
-    found = {"answer": with_own_answers(rows, None, checkpoint, config).samples.encoded.labels}
+    answered = with_own_answers(rows, None, checkpoint, config)
+    answers: Sequence[int] = answered.samples.encoded.labels
+    if form != COMPACT:
+        measured = measure(_form(model, form, device), checkpoint.task, one_by_one(answered, checkpoint).samples)
+        answers = decisions_of(measured) or []
+    found = {"answer": answers}
     if has_labels:
         found["label"] = prepare(rows, checkpoint, config).samples.encoded.labels
     named = {name: [_named(checkpoint, int(value)) for value in values] for name, values in found.items()}
@@ -53,6 +65,15 @@ def _opened(reference: str, device: str) -> tuple[Checkpoint, RunConfig]:
     if (Path(reference) / "plan.json").is_file():
         return compact_checkpoint(Path(reference), device), reading_config(read_plan_file(Path(reference)).config)
     return load_checkpoint(reference, device), reading_config({})
+
+
+def _form(reference: str, name: str, device: str) -> Any:
+    """A form of a result."""
+    there = [kind.name for kind in KINDS.values() if kind.is_in(Path(reference))]
+    if name not in there:
+        known = f"it has {', '.join(there)}" if there else "forms are those of a result"
+        raise ConfigError(f"'{reference}' has no form '{name}'; {known}")
+    return load_form(Path(reference), KINDS[name], device)
 
 
 def _check_task(checkpoint: Checkpoint, reference: str) -> None:

@@ -14,6 +14,7 @@ from axformer.cli.inputs import ColumnsOption, DeviceOption, columns_of
 from axformer.cli.libraries import ready
 from axformer.data.columns import DataSource
 from axformer.errors import ConfigError, InputError
+from axformer.forms.kinds import COMPACT
 
 EXIT_NOT_CERTIFIED = 1
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON; what moves goes to standard error.")]
@@ -25,6 +26,7 @@ def answers(
     model: Annotated[str, typer.Argument(help="A checkpoint, or the directory of a result.")],
     data: Annotated[str, typer.Option(help="Rows, which need no labels.")],
     output: Annotated[Path, typer.Option(help="The .jsonl for the rows with their answers; it must not exist.")],
+    form: Annotated[str, typer.Option(help="Of a result, the form that answers, for example onnx_int8.")] = COMPACT,
     columns: ColumnsOption = None,
     device: DeviceOption = "auto",
     as_json: JsonOption = False,
@@ -37,7 +39,7 @@ def answers(
         from axformer.answering import answers_to
 
         with console.status("Asking the model"):
-            found = answers_to(model, source, computing)
+            found = answers_to(model, source, computing, form)
         _write(output, found)
     told = f"{len(found):,} answers; of two models: axformer certify --answers OLD NEW"
     _say(console, told, {"rows": len(found)}, as_json=as_json)

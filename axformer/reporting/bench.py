@@ -107,7 +107,7 @@ def compact_checkpoint(result: Path, device: str) -> Checkpoint:
     directory = result / kind.directory
     if not directory.is_dir():
         raise no_result(result, kind.directory)
-    model = _load(result, kind, device)
+    model = load_form(result, kind, device)
     with _loading(result, "tokenizer"):
         tokenizer = AutoTokenizer.from_pretrained(directory, local_files_only=True, trust_remote_code=False)
     architecture = architecture_of(model.config.model_type.removeprefix(MODEL_TYPE_PREFIX))
@@ -169,7 +169,7 @@ def _forms(result: Path, compact: Checkpoint, encoded: Encoded, device: str) -> 
     forms = []
     for kind in KINDS.values():
         if kind.is_in(result):
-            model = compact.model if kind.name == COMPACT else _load(result, kind, device)
+            model = compact.model if kind.name == COMPACT else load_form(result, kind, device)
             directory, what = result / kind.directory, f"result '{result}'"
             fresh = None if kind.for_gpu else _fresh(kind, directory, compact, encoded, what)
             forms.append(Form(kind.name, model, kind.bytes_in(directory), fresh))
@@ -182,7 +182,12 @@ def _base(untouched: Checkpoint, encoded: Encoded) -> Form:
     return Form(BASE.name, untouched.model, untouched.bytes, fresh)
 
 
-def _load(result: Path, kind: Kind, device: str) -> Any:
+def load_form(result: Path, kind: Kind, device: str) -> Any:
+    """Load a form of a result.
+
+    Raises:
+        InputError: it does not load.
+    """
     with _loading(result, f"form '{kind.name}'"):
         return kind.load(result / kind.directory, device)
 

@@ -282,8 +282,8 @@ def label_of(sheet: AnswerSheet, row: ChangedRow, value: Any) -> Answer:
     found = [_index_of(sheet, row, one, names) for one in values]
     if not is_one and isinstance(row.before, list) and len(found) != len(row.before):
         raise DataError(
-            f"the model reads {len(row.before)} words of row {row.id}, which has {len(found)} labels; give one for each of these "
-            "words, as they are in needed.jsonl"
+            f"the model reads {len(row.before)} words of row {row.id}, which has {len(found)} labels; give one for each "
+            "of these words, as needed.jsonl has them"
         )
     return found[0] if is_one else found
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import BertForTokenClassification
+from onnxruntime import InferenceSession
+from transformers import AutoTokenizer, BertForTokenClassification
 from typer.testing import CliRunner
 
 import axformer
@@ -185,6 +186,30 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def axformer_of(*arguments: object, typed: str | None = None) -> Any:
     return CliRunner().invoke(app, [str(one) for one in arguments], input=typed)
+
+
+@pytest.mark.slow
+def test_each_form_of_a_result_answers_for_a_gate(result: Path, tmp_path: Path) -> None:
+    sheet = read_sheet(result)
+    rows = write_rows(tmp_path / "changed.jsonl", [row.inputs for row in sheet.changed])
+    told = {}
+    for form in ("compact", "onnx_int8"):
+        file = tmp_path / f"{form}.jsonl"
+        done = axformer_of("answers", result, "--data", rows, "--form", form, "--output", file)
+        assert done.exit_code == 0, done.output
+        told[form] = [sheet.classes.index(json.loads(line)["answer"]) for line in file.read_text("utf-8").splitlines()]
+    path = [model.answers for model in sheet.models if model.form == "compact"]
+    assert told["compact"] in [[one.get(row.place, row.before) for row in sheet.changed] for one in ({}, *path)]
+    session = InferenceSession(result / "hub" / "onnx" / "model_quantized.onnx")
+    tokenizer = AutoTokenizer.from_pretrained(result / "hub")
+    logits = []
+    for row in sheet.changed:
+        inputs = tokenizer(row.inputs["text"], return_tensors="np")
+        logits.append(session.run(["logits"], {one.name: inputs[one.name] for one in session.get_inputs()})[0][0])
+    assert told["onnx_int8"] == np.argmax(logits, axis=1).tolist()
+    wrong = axformer_of("answers", result, "--data", rows, "--form", "onnx", "--output", tmp_path / "onnx.jsonl")
+    assert wrong.exit_code == 2
+    assert "has no form 'onnx'; it has compact, onnx_int8" in " ".join(wrong.output.split())
 
 
 @pytest.mark.slow
