@@ -18,6 +18,7 @@ _HERE = {
     "prune": "Prune a fine-tuned model, and write the smaller, verified model.",
     "slim": "Write a model as it is in ONNX int8, then the smallest of four smaller ones that the rows can vouch for.",
     "int8": "Write a model as it is in ONNX and ONNX int8, checked and timed: no data, no labels, nothing removed.",
+    "trim": "Write a checkpoint without the tokens that texts of some scripts, or given texts, never have.",
     "apply": "Apply a plan to a checkpoint without another pass, and write the forms of the result.",
     "analyze": "Say where a model is redundant: layers, heads, dimensions. The model stays as it is.",
     "split": "Cut rows into some to train on and some to validate with, the same share of every class.",
@@ -64,6 +65,10 @@ _EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "slim": ("axformer slim my-model rows.jsonl", "axformer slim my-model rows.jsonl --within-points 1"),
     "int8": ("axformer int8 my-model", "axformer int8 my-model --data texts.jsonl --output served"),
+    "trim": (
+        "axformer trim my-model --scripts Latin,Greek --output smaller",
+        "axformer trim my-model --data traffic.jsonl --tokens 16000 --output smaller",
+    ),
     "apply": ("axformer apply pruned/plan.json my-model --data dev.jsonl --output again --forms compact,onnx",),
     "analyze": ("axformer analyze my-model --data dev.jsonl --train train.jsonl --output analysis",),
     "split": ("axformer split all.jsonl --output parts --share 0.15",),
