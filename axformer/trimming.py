@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from axformer.artifact import new_directory
+from axformer.artifact import check_target, new_directory
 from axformer.config import reading_config
 from axformer.data.columns import DataSource
 from axformer.data.encoding import Encoded
@@ -81,9 +81,14 @@ def trim(
         raise ConfigError(
             f"--tokens {tokens} goes with --data, whose tokens stay too; texts of scripts keep all they can have"
         )
+    check_target(output)
     checkpoint = load_checkpoint(reference)
     if checkpoint.model.get_output_embeddings() is not None:
         raise CheckpointError("a language model answers with tokens of its vocabulary, which would be others")
+    if TOKENIZER not in checkpoint.companions.files:
+        raise CheckpointError(
+            f"'{reference}' has no {TOKENIZER}, in which tokens can be left out; save it with a fast tokenizer"
+        )
     config = checkpoint.model.config
     named = {name: place for name, place in config.to_dict().items() if name.endswith(_IDS) and isinstance(place, int)}
     vocabulary = Vocabulary.of(json.loads(checkpoint.companions.files[TOKENIZER]), named.values(), config.pad_token_id)

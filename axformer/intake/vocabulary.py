@@ -21,6 +21,8 @@ _EVERYWHERE = ("Common", "Inherited")
 _CHARACTERS = "".join(map(chr, (*range(0xD800), *range(0xE000, 0x110000))))
 _BYTE = regex.compile(r"<0x[0-9A-F]{2}>")
 """A byte of a character that is no token."""
+_SPACE = "▁"
+"""What stands for a space in pieces."""
 _LONGEST = 4
 """Bytes of a character, at most."""
 _FIRST_IDS = 100
@@ -102,7 +104,7 @@ class Vocabulary:
             seen: ids that texts have.
             texts: those with the characters that stay.
         """
-        alphabet = self._as_tokens_have(texts)
+        alphabet = {*self._as_tokens_have(texts), _SPACE}
         single = {place for token, place in self.tokens.items() if self._is_single(self._bare(token), alphabet)}
         kept, tokens = {*self.fixed} | single | (set(seen) & {*self.tokens.values()}), self.tokens
         open_ids = list(kept)

@@ -131,6 +131,7 @@ def test_a_text_of_known_characters_never_becomes_unknown(kind: Any) -> None:
     table, _ = vocabulary.only(vocabulary.used(whole.encode(TEXTS[0]).ids, TEXTS))
     smaller = Tokenizer.from_str(json.dumps(table))
     assert len(smaller.get_vocab()) < len(whole.get_vocab())
+    assert ("▁" in smaller.get_vocab()) == ("▁" in whole.get_vocab())
     unknown = smaller.token_to_id("[UNK]")
     assert not any(
         unknown in smaller.encode(text).ids and whole.token_to_id("[UNK]") not in whole.encode(text).ids
