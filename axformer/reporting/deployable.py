@@ -227,6 +227,7 @@ class Deployables:
             f"{seen_from(best.place, self.inside)} ({best.title})"
             if not best.of_untouched
             else f"{TITLES[best.name]} of your own model"
+            + (" (made by axformer int8)" if best.directory is None else "")
         )
         which = "" if best.seq is None else f", the model of trial {best.seq}"
         told = [f"Deploy {what}{which}: {times_in_words(best)} with one input", *self._metric_of(best)]

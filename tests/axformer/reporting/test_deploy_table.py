@@ -208,7 +208,7 @@ def test_what_pruning_adds_is_told_and_the_cheapest_form_that_does_the_job_is_ad
     assert worth_it.sentence.endswith("Pruning makes it 1.41 times as fast as ONNX int8 of your own model.")
     assert worth_it.advice().by_pruning == pytest.approx(6.2 / 4.4)
     hardly = found(form("compact", 1.2), form("onnx_int8", 4.6), before_forms=[before_int8(4.4)])
-    assert hardly.sentence.startswith("Deploy ONNX int8 of your own model: 4.4 times as fast")
+    assert hardly.sentence.startswith("Deploy ONNX int8 of your own model (made by axformer int8): 4.4 times as fast")
     assert hardly.sentence.endswith("Pruning adds +5% to that, which is not worth it or not sure.")
     assert hardly.advice().of_untouched
     for times in (4.4, 4.38, 4.0):
