@@ -51,7 +51,9 @@ def answers_to(model: str, source: DataSource, device: str, form: str = COMPACT)
     answers: Sequence[int] = answered.samples.encoded.labels
     if form != COMPACT:
         measured = measure(_form(model, form, device), checkpoint.task, one_by_one(answered, checkpoint).samples)
-        answers = decisions_of(measured) or []
+        decisions = decisions_of(measured)
+        assert decisions is not None, "the task was checked: each row has an answer"
+        answers = decisions
     found = {"answer": answers}
     if has_labels:
         found["label"] = prepare(rows, checkpoint, config).samples.encoded.labels

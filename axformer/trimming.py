@@ -90,22 +90,37 @@ def trim(
             f"'{reference}' has no {TOKENIZER}, in which tokens can be left out; save it with a fast tokenizer"
         )
     config = checkpoint.model.config
-    named = {name: place for name, place in config.to_dict().items() if name.endswith(_IDS) and isinstance(place, int)}
-    vocabulary = Vocabulary.of(json.loads(checkpoint.companions.files[TOKENIZER]), named.values(), config.pad_token_id)
+    table = json.loads(checkpoint.companions.files[TOKENIZER])
+    vocabulary = Vocabulary.of(table, _named_ids(config).values(), config.pad_token_id)
     characters = characters_of(scripts) if scripts else set[str]()
-    encoded = None
+    before = len(vocabulary.tokens), checkpoint.bytes
     if data is None:
         kept = vocabulary.written_with(characters)
-    else:
-        rows = read_rows(data.path, data.columns.without_answers())
-        checkpoint = checkpoint.for_rows(rows, is_labelled=False)
-        encoded = prepare_inputs(None, rows, checkpoint, reading_config({})).samples.encoded
-        written = (str(value) for column in rows.table.values() for value in column)
-        kept = vocabulary.used({*_ids_of(encoded), *range(tokens)}, (*characters, _ASCII, *written))
-    table, new = vocabulary.only(kept)
+        made = _written(checkpoint, vocabulary, kept, None, output)
+        return Trimmed(before[0], len(kept), before[1], made.bytes, None, None)
+    rows = read_rows(data.path, data.columns.without_answers())
+    encoded = prepare_inputs(
+        None, rows, checkpoint.for_rows(rows, is_labelled=False), reading_config({})
+    ).samples.encoded
+    seen = {one for row in encoded.features["input_ids"] for one in _flat(row)}
+    written = (str(value) for column in rows.table.values() for value in column)
+    kept = vocabulary.used({*seen, *range(tokens)}, (*characters, _ASCII, *written))
+    unseen = _unseen(encoded, vocabulary.used(range(tokens), (*characters, _ASCII)))
+    made = _written(checkpoint, vocabulary, kept, encoded, output)
+    return Trimmed(before[0], len(kept), before[1], made.bytes, encoded.samples, unseen)
+
+
+def _written(
+    checkpoint: Checkpoint, vocabulary: Vocabulary, kept: set[int], encoded: Encoded | None, output: Path
+) -> Checkpoint:
+    """Write the checkpoint with the kept tokens alone, and read it again; its model is the smaller one afterwards."""
     texts = _texts(checkpoint, encoded, kept)
+    if not texts:
+        raise ArtifactError(
+            "no text has kept tokens alone, so nothing shows that answers stay; keep the whole checkpoint"
+        )
     expected = _answers(checkpoint, texts)
-    smaller = _smaller(checkpoint, table, new, named)
+    smaller = _smaller(checkpoint, *vocabulary.only(kept))
     with new_directory(output) as draft:
         write_model(cast(smaller.model, checkpoint.dtype), smaller.companions, draft)
         made = load_checkpoint(draft)
@@ -113,16 +128,7 @@ def trim(
             raise ArtifactError(
                 "the checkpoint with fewer tokens does not answer as before; keep the whole one, and report it"
             )
-    unseen = None if encoded is None else _unseen(encoded, vocabulary.used(range(tokens), (*characters, _ASCII)))
-    return Trimmed(
-        *(len(vocabulary.tokens), len(new), checkpoint.bytes, made.bytes),
-        rows=None if encoded is None else encoded.samples,
-        unseen=unseen,
-    )
-
-
-def _ids_of(encoded: Encoded) -> set[int]:
-    return {one for row in encoded.features["input_ids"] for one in _flat(row)}
+    return made
 
 
 def _flat(row: Any) -> Iterable[int]:
@@ -167,7 +173,12 @@ def _answers(checkpoint: Checkpoint, texts: Sequence[str]) -> list[torch.Tensor]
     return found
 
 
-def _smaller(checkpoint: Checkpoint, table: dict[str, Any], new: dict[int, int], named: dict[str, int]) -> Checkpoint:
+def _named_ids(config: Any) -> dict[str, int]:
+    """The keys of a configuration that name a token, with its id."""
+    return {name: place for name, place in config.to_dict().items() if name.endswith(_IDS) and isinstance(place, int)}
+
+
+def _smaller(checkpoint: Checkpoint, table: dict[str, Any], new: dict[int, int]) -> Checkpoint:
     """The checkpoint with another vocabulary, as a model of its family."""
     model, architecture = checkpoint.model, checkpoint.architecture
     whole = model.get_input_embeddings()
@@ -181,7 +192,7 @@ def _smaller(checkpoint: Checkpoint, table: dict[str, Any], new: dict[int, int],
     embeddings.weight.data = weight
     model.set_input_embeddings(embeddings)
     model.config.vocab_size = len(new)
-    for name, place in named.items():
+    for name, place in _named_ids(model.config).items():
         setattr(model.config, name, new.get(place))
     ordinary = stock(model, checkpoint.head.model_class, architecture, Plan.full(checkpoint.dimensions))
     files = {name: content for name, content in checkpoint.companions.files.items() if name not in TOKENIZER_TABLES}

@@ -8,6 +8,7 @@ in the same order, and Unigram's best segmentation stays the best. The same hold
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import regex
@@ -81,7 +82,7 @@ class Vocabulary:
         made = cls(table, frozenset(fixed))
         return cls(table, made.fixed & frozenset(made.tokens.values()))
 
-    @property
+    @cached_property
     def tokens(self) -> dict[str, int]:
         """The id of each token, of those that were added too."""
         words = self.table["model"]["vocab"]
@@ -140,7 +141,7 @@ class Vocabulary:
             table["padding"] = {**table["padding"], "pad_id": new.get(table["padding"]["pad_id"], 0)}
         return table, new
 
-    @property
+    @cached_property
     def _is_of_bytes(self) -> bool:
         return any("ByteLevel" in str(self.table.get(part)) for part in ("pre_tokenizer", "decoder"))
 
