@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import Any
 
-import fsspec
-
 from axformer.data.formats import ending_of
 from axformer.errors import DataError
 
@@ -29,6 +27,8 @@ def files_of(path: str) -> tuple[list[str], Any] | None:
     Raises:
         DataError: it is a directory of something else than one table.
     """
+    import fsspec  # takes as long as 10,000 rows
+
     system, root = fsspec.core.url_to_fs(path)
     if {"http", "https"} & {system.protocol, *([] if isinstance(system.protocol, str) else system.protocol)}:
         return None

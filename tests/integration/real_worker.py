@@ -73,7 +73,8 @@ def worker(
         wait_until(lambda: " ready." in log.read_text(), START_SECONDS, log)
         yield process
         process.send_signal(signal.SIGTERM)
-        assert process.wait(STOP_SECONDS) == status, log.read_text()
+        wait_until(lambda: process.poll() is not None, STOP_SECONDS, log)
+        assert process.returncode == status, log.read_text()
     finally:
         process.kill()
         process.wait()

@@ -7,6 +7,7 @@ requests one before it has a job. Only the warm parent imports PyTorch.
 
 import os
 import signal
+import threading
 from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Any
@@ -27,7 +28,7 @@ from worker.handover.courier import Courier
 from worker.janitor import Janitor
 from worker.job.runner import discard
 from worker.main.outbox import Announcer
-from worker.main.supervisor import Supervisor, job_processes, kill_tree, stop_with_parent
+from worker.main.supervisor import Supervisor, end_if_hung, job_processes, kill_tree, stop_with_parent
 from worker.main.tasks import WAKE_TASK, sandboxes
 from worker.main.watches import AuditChain, DiskWatch, SuccessWatch
 from worker.sandbox import launch
@@ -43,7 +44,11 @@ _LOG = structlog.get_logger(__name__)
 _SUPERVISION_SECONDS = 1.0
 """Interval of the supervisor's checks, each of which is one small query."""
 
+_SHUTDOWN_SECONDS = 20.0
+"""How long Celery may take to end once the processes have had to."""
+
 _contexts = ExitStack()
+_stopping = threading.Event()
 _keeper = Keeper()
 _running: list[tuple[Announcer, Supervisor]] = []
 _refused: dict[str, str] = {}
@@ -112,6 +117,8 @@ def _start(sender: Any, **_: Any) -> None:
         _LOG.warning("sandbox_restrictions_missing", restrictions=_refused, remedy="see docs/security.md")
     announcer.start()
     supervisor.start()
+    hung_after = settings.obey_seconds + _SHUTDOWN_SECONDS
+    threading.Thread(target=end_if_hung, args=(_stopping, hung_after), name="end", daemon=True).start()
     _beside.extend(kind(context.sessions, settings) for kind in (Deliverer, Courier, Janitor, DiskWatch, AuditChain))
     _beside.append(SuccessWatch(context.sessions, context.name, [announcer, supervisor, *_beside]))
     for thread in _beside:
@@ -123,6 +130,7 @@ def _start(sender: Any, **_: Any) -> None:
 
 @once
 def _stop_threads() -> None:
+    _stopping.set()
     for announcer, supervisor in _running:
         announcer.stop()
         supervisor.end_children()

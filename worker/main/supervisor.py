@@ -9,7 +9,9 @@ import ctypes
 import os
 import signal
 import sys
+import threading
 import time
+import traceback
 from collections.abc import Callable, Collection
 from contextlib import suppress
 
@@ -179,6 +181,21 @@ def kill_tree(pid: int) -> None:
         for member in (*descendants(pid), process):
             with suppress(psutil.NoSuchProcess):
                 member.kill()
+
+
+def end_if_hung(stopping: threading.Event, seconds: float) -> None:
+    """End this process if it still lives so many seconds after it was told to stop: the work of a daemon thread.
+
+    Celery's pool can wait forever for a task or a child that went down together with the broker. By then all jobs have been
+    given back, so the process ends in order; what it waited for is in the log.
+    """
+    stopping.wait()
+    time.sleep(seconds)
+    stack = traceback.format_stack(sys._current_frames()[threading.main_thread().ident or 0])
+    _LOG.error("worker_hung", seconds=seconds, reason="it was told to stop and did not end", stack="".join(stack))
+    for pid in job_processes():
+        kill_tree(pid)
+    os._exit(0)
 
 
 def stop_with_parent() -> None:

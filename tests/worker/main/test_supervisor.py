@@ -311,3 +311,28 @@ def test_a_job_that_was_given_back_is_not_lost(scene: Scene, watch: Watch) -> No
     scene.look()
     assert scene.is_alive
     assert watch.job(scene.job.id).state is JobState.QUEUED
+
+
+HUNG = """
+import threading
+from worker.main.supervisor import end_if_hung
+stopping = threading.Event()
+threading.Thread(target=end_if_hung, args=(stopping, 0.2), daemon=True).start()
+def join_a_pool_that_never_ends():
+    threading.Event().wait()
+{told}
+join_a_pool_that_never_ends()
+"""
+
+
+def test_a_worker_that_hangs_after_it_was_told_to_stop_ends_and_says_where() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", HUNG.format(told="stopping.set()")], capture_output=True, text=True, check=True
+    )
+    assert "worker_hung" in done.stdout + done.stderr
+    assert "join_a_pool_that_never_ends" in done.stdout + done.stderr
+
+
+def test_a_worker_that_was_not_told_to_stop_goes_on() -> None:
+    with pytest.raises(subprocess.TimeoutExpired):
+        subprocess.run([sys.executable, "-c", HUNG.format(told="")], capture_output=True, timeout=6.0, check=False)
