@@ -241,7 +241,7 @@ def _handed_out(headed: Headed | None, draft: Path) -> HeadTraining | None:
 def texts_of(decided: Decided, report: Report, *, is_fitted: bool) -> dict[str, str]:
     """The contents of the files next to the model, by file name."""
     checkpoint, trace = decided.checkpoint, decided.decisions.trace
-    plan = decided.plan_file(is_fitted=is_fitted, is_trained=report.finetune is not None)
+    plan = decided.plan_file(is_fitted=is_fitted, is_trained=report.is_trained)
     loading = loading_of(checkpoint.task, checkpoint.head)
     asked = {} if decided.run is None else {RUN: json.dumps(decided.run.given(), indent=1) + "\n"}
     told = (report, plan, checkpoint.dimensions, loading, decided.run)

@@ -92,7 +92,7 @@ class PaperVariant(BaseModel):
 
 
 _MADE = """
-This model was made from a fine-tuned transformer {{ "without training" if report.finetune is none else "and then trained" }}:
+This model was made from a fine-tuned transformer {{ "and then trained" if report.is_trained else "without training" }}:
 parts {{ condition(report.config) }} were removed ({{ paper }}).
 {% if report.refit is not none %}
 Before each measurement the weights that a part left in its block were fitted in closed form, without labels:

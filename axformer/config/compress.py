@@ -13,7 +13,7 @@ CONFIRM_IF_CALIBRATED = 0.8
 
 
 _MADE = """
-This model was made from a fine-tuned transformer {{ "without training" if report.finetune is none else "and then trained" }}:
+This model was made from a fine-tuned transformer {{ "and then trained" if report.is_trained else "without training" }}:
 of its attention heads and feed-forward neurons those went that change its predictions least at this size
 {%- if report.refit is none %}.{% else %}{{ fitted_to_whole(report.refit) }}
 {{- ", at least %.1f for each unknown" % report.refit.tokens_per_unknown if report.refit.tokens_per_unknown is not none }}
@@ -55,7 +55,7 @@ class CompressConfig(RunConfig):
     polish: int = Field(default=0, ge=0, le=100)
     """Train what each budget leaves for this many epochs on the calibration rows, with the untouched model as the only teacher
     (COMPRESS, section 2): no label is looked at, and the certificate is of the trained models. It costs a training for each
-    budget. 0 trains nothing."""
+    budget; where no epoch lowers the loss on the deciding rows, the model stays as it was. 0 trains nothing."""
     table_rows: int = Field(default=128, ge=1)
     """Number of deciding rows for the level table, or of calibration rows if fewer decide. More rows make the table more
     reliable and take proportionally longer."""

@@ -45,7 +45,7 @@ class Schedule(StrEnum):
 
 _MADE = """
 This model was made from a fine-tuned transformer by dropping whole layers ({{ report.config.strategy.replace("_", " ") }})
-{%- if report.finetune is none %}, without training{% else %}, and training what was left{% endif %}.
+{%- if report.is_trained %}, and training what was left{% else %}, without training{% endif %}.
 {{ trained(report) }}
 """
 

@@ -17,7 +17,7 @@ Score = Literal["taylor", "gradient", "fisher", "activation", "l1", "magnitude",
 RANKING = "ranking.jsonl"
 """The file with the score of every unit of the untouched model, and the step in which it left."""
 _MADE = """
-This model was made from a fine-tuned transformer {{ "without training" if report.finetune is none else "and then trained" }}:
+This model was made from a fine-tuned transformer {{ "and then trained" if report.is_trained else "without training" }}:
 of its {{ {"both": "attention heads and feed-forward neurons", "heads": "attention heads",
 "neurons": "feed-forward neurons"}[report.config.units] }}
 those with the lowest score left, {{ "%g" % (100 * report.config.step) }} % of them in every step

@@ -83,11 +83,24 @@ def finetune(
             trained.load_state_dict(ended[0], strict=False)
             course = Course.model_validate_json(ended[1])
         else:
-            course = _train(trained, tokenizer, lesson, Path(place), around, save_seconds)
+            course = _train_to_best(trained, tokenizer, lesson, Path(place), around, save_seconds)
             if directory is not None:
                 write_outcome(directory, trained.state_dict(), course.model_dump_json())
     model.to(device).eval()
     return course
+
+
+def _train_to_best(model: "_LossModel", tokenizer: Any, lesson: Lesson, *where: Any) -> Course:
+    """Train a model; with ``patience`` its weights of before stay unless an epoch brings a lower loss on the deciding rows."""
+    if lesson.settings.patience is None or lesson.deciding_loss is None:
+        return _train(model, tokenizer, lesson, *where)
+    weights = {name: weight.detach().cpu().clone() for name, weight in model.state_dict().items()}
+    before = lesson.deciding_loss(model.model.eval())
+    course = _train(model, tokenizer, lesson, *where)
+    if before > min(point.deciding for point in course.curve if point.deciding is not None):
+        return course
+    model.load_state_dict(weights, strict=False)
+    return course.model_copy(update={"kept_epoch": 0})
 
 
 def _train(

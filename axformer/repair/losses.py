@@ -23,7 +23,7 @@ class Course(BaseModel):
     epochs: int
     """Epochs that were trained."""
     kept_epoch: int
-    """The epoch whose weights are kept, from 1."""
+    """The epoch whose weights are kept, from 1; 0 for the weights of before."""
     seconds: float
     """In all processes, if it was interrupted."""
     curve: tuple[LossPoint, ...]

@@ -53,8 +53,9 @@ class FinetuneSettings(Schema):
     freeze_embeddings: bool = False
     """Whether the embeddings are not trained, whatever ``freeze`` says."""
     patience: int | None = Field(default=None, ge=1, le=100)
-    """End after this many epochs without a lower loss on the deciding rows, and keep the best epoch's weights. Without it, all
-    epochs are trained, and the last one's weights are kept."""
+    """End after this many epochs without a lower loss on the deciding rows, and keep the best epoch's weights, or those of
+    before if no epoch is better. Where a teacher trains alone, that loss is the divergence from it. Without it, all epochs are
+    trained, and the last one's weights are kept."""
     teacher: bool = False
     """Whether the model also learns from the untouched model's predictions."""
     teacher_weight: float = Field(default=0.5, ge=0.0, le=1.0)

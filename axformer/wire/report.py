@@ -275,7 +275,7 @@ class Finetuning(Schema):
     epochs: int | None = None
     """Epochs that were trained, fewer than asked for if it ended early."""
     kept_epoch: int | None = None
-    """The epoch whose weights were kept, from 1."""
+    """The epoch whose weights were kept, from 1; 0 for the weights of before."""
     curve: tuple[LossPoint, ...] = Field(default=(), max_length=bounds.POINTS)
     """About 100 points, and one at the end of each epoch."""
 
@@ -370,3 +370,8 @@ class Report(Schema):
     """The forms in which the finished model can be deployed, and those not made."""
     environment: Anything
     """Versions and hardware that all figures here come from."""
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether a training made its weights: one that lowers no loss is not kept."""
+        return self.finetune is not None and self.finetune.kept_epoch != 0

@@ -3,6 +3,7 @@
 import math
 import random
 import tempfile
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +152,31 @@ def test_the_best_epoch_is_kept_where_a_later_one_diverges() -> None:
     plan = Lesson(data.samples.encoded, Diverging(case, 4), settings, lambda model: loss_on(model, checkpoint, data))
     assert finetune(model, checkpoint.tokenizer, plan).kept_epoch == 1
     assert math.isfinite(loss_on(model, checkpoint, data))
+
+
+@pytest.mark.parametrize("rate", [1e-6, 1e-3, 0.1, 1.0])
+def test_no_training_with_patience_leaves_a_higher_loss_on_the_deciding_rows(rate: float, tmp_path: Path) -> None:
+    case = Case("bert", "classification")
+    checkpoint, data, model = checkpoint_of(case), data_of(case), small(case)
+    settings = SETTINGS.model_copy(update={"epochs": 2, "patience": 1, "learning_rate": rate})
+    losses = [loss_on(model, checkpoint, data)]
+
+    def on_deciding_rows(trained: Any) -> float:
+        losses.append(loss_on(trained, checkpoint, data))
+        return losses[-1]
+
+    begun, lesson = (
+        deepcopy(model.state_dict()),
+        Lesson(data.samples.encoded, TaskLoss(checkpoint.task), settings, on_deciding_rows),
+    )
+    course = finetune(model, checkpoint.tokenizer, lesson, Surroundings(tmp_path))
+    assert loss_on(model, checkpoint, data) == min(losses)
+    is_as_it_was = all(torch.equal(weight, begun[name]) for name, weight in model.state_dict().items())
+    assert is_as_it_was == (course.kept_epoch == 0)
+    assert (rate == 1.0) <= is_as_it_was, "a rate that wrecks the model leaves it as it was"
+    again = small(case)
+    assert finetune(again, checkpoint.tokenizer, lesson, Surroundings(tmp_path)) == course, "its state says so too"
+    assert all(torch.equal(weight, again.state_dict()[name]) for name, weight in model.state_dict().items())
 
 
 def test_another_gpu_than_the_first_is_refused() -> None:
