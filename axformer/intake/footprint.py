@@ -200,4 +200,6 @@ def _training(sizes: Sizes, work: RunWork) -> int:
     left = max(layers - (0 if work.has_new_head else work.config.needs.drops), 0)
     free = left - sum(layer < layers for layer in settings.frozen_layers())
     trained = sizes.layer_parameters * max(free, 0) // layers + (0 if settings.freezes_embeddings else others)
-    return FLOAT32 * (sizes.parameters + others + sizes.layer_parameters * left // layers + TRAINED * trained)
+    keeps_best = work.training is None or settings.patience is not None  # with a copy of the weights of before
+    cut = others + sizes.layer_parameters * left // layers
+    return FLOAT32 * (sizes.parameters + (2 if keeps_best else 1) * cut + TRAINED * trained)

@@ -35,11 +35,11 @@ from benchmarks.harness import Arm, Cell, Content, Grid, Place
 from benchmarks.prune import rows_of
 from benchmarks.tables import POINT, table
 
-REFIT, FEWER_ROWS, POLISHED = "refit", "fewer-rows", "polish"
+REFIT, HALVES, POLISHED = "refit", "halves", "polish"
 _BUDGETS = [0.8, 0.65, 0.5, 0.35]
 ARMS: Mapping[str, Arm] = {
     REFIT: Arm({"budgets": _BUDGETS}, title="without training"),
-    FEWER_ROWS: Arm({"budgets": _BUDGETS}, title="without training", rows={"validation": 150, "test": 400}),
+    HALVES: Arm({"budgets": _BUDGETS[2:]}, title="without training", rows={"validation": 150, "test": 400}),
     POLISHED: Arm({"budgets": _BUDGETS[2:], "calibrate_rows": 5516, "polish": 1}, title="and trained for an epoch"),
 }
 _EFFORT = replace(QUICK, least=5, warm_ups=1)
@@ -126,7 +126,7 @@ GRID = Grid(
     ARMS,
     [
         Cell(Checkpoint(f"{_SEARCH}-{model}", model, "embedding", _SEARCH, ()), arm)
-        for model, arms in ((BASE, (REFIT, POLISHED)), (LARGE_BASE, (FEWER_ROWS,)))
+        for model, arms in ((BASE, (REFIT, POLISHED)), (LARGE_BASE, (HALVES,)))
         for arm in arms
     ],
     measure_cell,
