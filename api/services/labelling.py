@@ -34,7 +34,9 @@ from store.repositories.jobs import find_job
 from store.repositories.keys import Caller
 from store.repositories.labels import GivenLabel, agreed_on, labelled_of, labels_of, put_labels
 from store.repositories.moves import lock_job
+from store.repositories.steering import request_cancel
 from store.settings import Settings
+from store.states import JobState
 from store.storage.storage import Storage
 from store.tables.jobs import Job
 
@@ -201,12 +203,13 @@ def give(
     note(session, caller, "job.label", job.id)
     found = replace(found, given=labels_of(session, job.id))
     known = {one.seq: one for one in found.read.exports if one.job is not None}
-    new = {
-        seq: _queued(session, settings, job, seq, times) for seq, times in _smaller(found).items() if seq not in known
-    }
-    read = found.read.model_copy(update={"exports": [*known.values(), *new.values()]})
+    wanted = _smaller(found)
+    new = [_queued(session, settings, job, seq, times) for seq, times in wanted.items() if seq not in known]
+    is_queued = any(one.job is not None for one in new)
+    stays = [one for one in known.values() if not is_queued or one.seq in wanted or not _cancelled(session, one)]
+    read = found.read.model_copy(update={"exports": [*stays, *new]})
     job.summary = {**(job.summary or {}), "labelled": read.model_dump(mode="json")}
-    return replace(found), any(one.job is not None for one in new.values())
+    return replace(found), is_queued
 
 
 def _checked(sheet: AnswerSheet, body: LabelsCreate) -> dict[str, Answer | None]:
@@ -241,12 +244,24 @@ def _smaller(found: Labelling) -> Mapping[int, float]:
     return {model.seq: model.times for model in models if model.times > least}
 
 
+def _cancelled(session: Session, export: LabelExportRead) -> bool:
+    """Cancel an export for which a better one is queued, if no worker has begun it."""
+    assert export.job is not None, "only of exports that are known"
+    try:
+        job = lock_job(session, export.job)
+    except NoResultFound:
+        return True  # deleted in the meantime
+    if job.state is JobState.QUEUED:
+        request_cancel(session, job.id)
+    return job.state is JobState.CANCELLED
+
+
 def _queued(session: Session, settings: Settings, job: Job, seq: int, times: float) -> LabelExportRead:
     name = f"{job.name[: NAME_LENGTH - 40]}, trial {seq}, certified by labels"
     body = ExportCreate(name=name, forms=job.spec["forms"])
     try:
         with session.begin_nested():
-            made = exports.submit(session, settings, job.team_id, job.id, seq, body, f"labels {job.id} {seq}").job
+            made = exports.submit(session, settings, job.team_id, job.id, seq, body, None).job
         return LabelExportRead(seq=seq, times=times, job=made.id)
     except ApiError as error:
         return LabelExportRead(seq=seq, times=times, job=None, error=error.detail)

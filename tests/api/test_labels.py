@@ -9,6 +9,7 @@ from axformer.plan.trial import Verdict
 from axformer.scores.certificate import certify_sheet
 from axformer.scores.labelling import needed
 from axformer.wire.scopes import Scope
+from store.repositories.claims import claim_next
 from store.repositories.keys import create_key
 from store.repositories.labels import agreed_on, labels_of
 from store.session import session_scope
@@ -90,11 +91,36 @@ def test_a_better_certificate_exports_its_model_once(api, finish):
     assert (job["name"], job["forms"]) == ("reviews, trial 4, certified by labels", ["compact", "onnx"])
     assert post(api, job_id, first).json()["exports"] == [exported], "once"
     more = post(api, job_id, truth).json()["exports"]
-    assert [one["seq"] for one in more] == [4, 8]
-    assert len(api.get("/v1/jobs?kind=export").json()["data"]) == 2
+    assert [one["seq"] for one in more] == [8], "the one that nobody had begun is not needed any more"
+    states = {one["id"]: one["state"] for one in api.get("/v1/jobs?kind=export").json()["data"]}
+    assert states == {exported["job"]: "cancelled", more[0]["job"]: "queued"}
     refused = api.get(f"/v1/jobs/{exported['job']}/needed")
     assert (refused.status_code, refused.json()["code"]) == (409, "no_answer_sheet")
     assert f"a model of {job_id}; label the answers of that job" in refused.json()["detail"]
+
+
+def test_an_export_that_was_replaced_is_queued_anew_where_labels_are_taken_back(api, finish):
+    sheet = sheet_of_path()
+    job_id, truth = finish(sheet), truth_of(sheet)
+    first = {row.id: truth[row.id] for row in sheet.changed[: CHANGED[1]]}
+    (replaced,) = post(api, job_id, first).json()["exports"]
+    (better,) = post(api, job_id, truth).json()["exports"]
+    back = post(api, job_id, dict.fromkeys(truth.keys() - first.keys())).json()["exports"]
+    assert [one["seq"] for one in back] == [replaced["seq"]]
+    states = {one["id"]: one["state"] for one in api.get("/v1/jobs?kind=export").json()["data"]}
+    assert states == {replaced["job"]: "cancelled", better["job"]: "cancelled", back[0]["job"]: "queued"}
+
+
+def test_an_export_that_a_worker_has_begun_goes_on(api, finish, sessions):
+    sheet = sheet_of_path()
+    job_id, truth = finish(sheet), truth_of(sheet)
+    (begun,) = post(api, job_id, {row.id: truth[row.id] for row in sheet.changed[: CHANGED[1]]}).json()["exports"]
+    with session_scope(sessions) as session:
+        claimed = claim_next(session, "a:1:2", 60.0)
+        assert claimed is not None
+        assert claimed.id == begun["job"]
+    assert [one["seq"] for one in post(api, job_id, truth).json()["exports"]] == [4, 8]
+    assert api.get(f"/v1/jobs/{begun['job']}").json()["state"] == "fetching"
 
 
 def test_an_export_that_cannot_be_queued_is_told_and_tried_again(api, finish, sessions, crew):
