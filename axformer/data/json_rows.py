@@ -33,17 +33,20 @@ def read_json_rows(text: str, *, by_lines: bool = True) -> tuple[list[Row], Any]
     """
     if text.lstrip().startswith("["):
         return _held_by_list(_parsed(text, "its list"))
-    lines = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
-    if lines and (len(lines) == 1 or _whole(lines[0][1]) is None) and isinstance(whole := _whole(text), dict):
-        return _held_by(whole, may_be_row=by_lines and len(lines) == 1)
-    return _together([line for _, line in lines]) or [
-        _object(_parsed(line, f"line {number}"), f"line {number}", line) for number, line in lines
+    lines = text.split("\n")
+    filled = [stripped for line in lines if (stripped := line.strip())]
+    if filled and (len(filled) == 1 or _whole(filled[0]) is None) and isinstance(whole := _whole(text), dict):
+        return _held_by(whole, may_be_row=by_lines and len(filled) == 1)
+    return _together(filled) or [
+        _object(_parsed(line, f"line {number}"), f"line {number}", line)
+        for number, line in enumerate(lines, start=1)
+        if line.strip()
     ], None
 
 
 def _together(lines: Sequence[str]) -> list[Row]:
     """The objects of lines, read at once, which is twice as fast; none where a line is no object, and must be named."""
-    if not all(line[0] == "{" and line[-1] == "}" for line in map(str.strip, lines)):
+    if not all(line[0] == "{" and line[-1] == "}" for line in lines):
         return []
     values = _whole(f"[{_BETWEEN.join(lines)}]")
     if values is None or len(values) != 2 * len(lines) - 1 or not all(isinstance(value, dict) for value in values[::2]):
