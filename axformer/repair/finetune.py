@@ -90,13 +90,15 @@ def finetune(
     return course
 
 
-def _train_to_best(model: "_LossModel", tokenizer: Any, lesson: Lesson, *where: Any) -> Course:
+def _train_to_best(
+    model: "_LossModel", tokenizer: Any, lesson: Lesson, place: Path, around: Surroundings, save_seconds: float
+) -> Course:
     """Train a model; with ``patience`` its weights of before stay unless an epoch brings a lower loss on the deciding rows."""
     if lesson.settings.patience is None or lesson.deciding_loss is None:
-        return _train(model, tokenizer, lesson, *where)
+        return _train(model, tokenizer, lesson, place, around, save_seconds)
     weights = {name: weight.detach().cpu().clone() for name, weight in model.state_dict().items()}
     before = lesson.deciding_loss(model.model.eval())
-    course = _train(model, tokenizer, lesson, *where)
+    course = _train(model, tokenizer, lesson, place, around, save_seconds)
     if before > min(point.deciding for point in course.curve if point.deciding is not None):
         return course
     model.load_state_dict(weights, strict=False)
