@@ -202,12 +202,20 @@ def give(
     put_labels(session, job.id, caller.key_id, _checked(found.sheet, body))
     note(session, caller, "job.label", job.id)
     found = replace(found, given=labels_of(session, job.id))
-    known = {one.seq: one for one in found.read.exports if one.job is not None}
+    known = [one for one in found.read.exports if one.job is not None]
     wanted = _smaller(found)
-    new = [_queued(session, settings, job, seq, times) for seq, times in wanted.items() if seq not in known]
+    missing = {seq: times for seq, times in wanted.items() if seq not in {one.seq for one in known}}
+    step = session.begin_nested()
+    left = [one for one in known if not missing or one.seq in wanted or not _cancelled(session, one)]
+    new = [
+        _queued(session, settings, job, seq, times) for seq, times in missing.items()
+    ]  # a full queue has room by now
     is_queued = any(one.job is not None for one in new)
-    stays = [one for one in known.values() if not is_queued or one.seq in wanted or not _cancelled(session, one)]
-    read = found.read.model_copy(update={"exports": [*stays, *new]})
+    if is_queued:
+        step.commit()
+    else:
+        step.rollback()
+    read = found.read.model_copy(update={"exports": [*(left if is_queued else known), *new]})
     job.summary = {**(job.summary or {}), "labelled": read.model_dump(mode="json")}
     return replace(found), is_queued
 
@@ -245,7 +253,7 @@ def _smaller(found: Labelling) -> Mapping[int, float]:
 
 
 def _cancelled(session: Session, export: LabelExportRead) -> bool:
-    """Cancel an export for which a better one is queued, if no worker has begun it."""
+    """Cancel an export that a better one is to replace, if no worker has begun it."""
     assert export.job is not None, "only of exports that are known"
     try:
         job = lock_job(session, export.job)

@@ -12,7 +12,7 @@ from axformer.cli import options
 from axformer.cli.characters import Terminal
 from axformer.cli.failing import failing
 from axformer.cli.inputs import ColumnsOption, DeviceOption, columns_of
-from axformer.cli.libraries import importing, ready
+from axformer.cli.libraries import ready, without_collection
 
 if TYPE_CHECKING:
     from axformer.wire.analysis import Analysis
@@ -55,7 +55,7 @@ def analyze(
         names = reports_of(report)
         read = columns_of(columns)
         console = Terminal(stderr=as_json)
-        with importing():
+        with without_collection():
             from axformer.analysis.advice import Given
             from axformer.analysis.inputs import WantedReports
             from axformer.analyzing import carry_out, open_analysis, write_analysis

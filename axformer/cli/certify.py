@@ -11,7 +11,7 @@ import typer
 from axformer.cli.characters import Terminal
 from axformer.cli.failing import failing
 from axformer.cli.inputs import ColumnsOption, DeviceOption, columns_of
-from axformer.cli.libraries import ready
+from axformer.cli.libraries import ready, without_collection
 from axformer.data.columns import DataSource
 from axformer.errors import ConfigError, InputError
 from axformer.forms.kinds import COMPACT
@@ -131,11 +131,12 @@ def _of_answers(
     answers: tuple[Path, Path], labels: Path | None, points: float, by: str | None, needed: Path | None
 ) -> _Told:
     """The verdict on two files of answers; the rows whose labels are needed are written."""
-    from axformer.gate import certify_files
-
     if needed is not None:
         _check_new(needed)
-    found, first = certify_files(*answers, labels, points, by)
+    with without_collection():
+        from axformer.gate import certify_files
+
+        found, first = certify_files(*answers, labels, points, by)
     if needed is not None:
         shown = {name: values for name, values in first.table.items() if name not in _ANSWER_COLUMNS}
         _write(

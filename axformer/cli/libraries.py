@@ -7,8 +7,9 @@ from pathlib import Path
 
 
 @contextmanager
-def importing() -> Iterator[None]:
-    """Turn garbage collection off while large libraries are imported: it finds nothing in them and takes a tenth of the time.
+def without_collection() -> Iterator[None]:
+    """Turn garbage collection off, which takes a tenth of the time that large libraries take to be imported, and large files to
+    be read, and finds nothing.
 
     Objects created inside the ``with`` block are excluded from later collections.
     """
@@ -37,7 +38,7 @@ def ready(device: str, output: Path | None = None) -> str:
     Raises:
         InputError: there is something, or no such device.
     """
-    with importing():
+    with without_collection():
         from axformer.artifact import check_target
         from axformer.devices import resolve_device
 

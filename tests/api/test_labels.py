@@ -138,6 +138,30 @@ def test_an_export_that_cannot_be_queued_is_told_and_tried_again(api, finish, se
     assert exported["job"] is not None
 
 
+def test_a_full_queue_has_room_for_what_replaces_an_export_of_its_own(api, finish, sessions, crew):
+    sheet = sheet_of_path()
+    job_id, truth = finish(sheet), truth_of(sheet)
+    with session_scope(sessions) as session:
+        session.get_one(Team, crew.id).queued_limit = 1
+    (replaced,) = post(api, job_id, {row.id: truth[row.id] for row in sheet.changed[: CHANGED[1]]}).json()["exports"]
+    (better,) = post(api, job_id, truth).json()["exports"]
+    assert (better["seq"], better["error"]) == (8, None)
+    states = {one["id"]: one["state"] for one in api.get("/v1/jobs?kind=export").json()["data"]}
+    assert states == {replaced["job"]: "cancelled", better["job"]: "queued"}
+
+
+def test_an_export_stays_where_what_would_replace_it_cannot_be_queued(api, finish, sessions, crew):
+    sheet = sheet_of_path()
+    job_id, truth = finish(sheet), truth_of(sheet)
+    (waiting,) = post(api, job_id, {row.id: truth[row.id] for row in sheet.changed[: CHANGED[1]]}).json()["exports"]
+    with session_scope(sessions) as session:
+        session.get_one(Team, crew.id).queued_limit = 0
+    kept, refused = post(api, job_id, truth).json()["exports"]
+    assert (kept, refused["seq"], refused["job"]) == (waiting, 8, None)
+    assert "queued jobs" in refused["error"]
+    assert api.get(f"/v1/jobs/{waiting['job']}").json()["state"] == "queued"
+
+
 def test_where_people_disagree_a_row_counts_as_unlabelled_until_one_of_them_gives_in(api, finish, sessions, crew):
     sheet = sheet_of_path()
     job_id, other = finish(sheet), colleague(sessions, crew)

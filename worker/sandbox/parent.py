@@ -25,7 +25,7 @@ from typing import NoReturn
 
 import psutil
 
-from axformer.cli.libraries import importing
+from axformer.cli.libraries import without_collection
 from store.system.processes import descendants
 from worker.sandbox import launch, privileges
 
@@ -215,7 +215,7 @@ def _end_threads() -> None:
 def main() -> None:
     """Import the program, and serve requests."""
     lifeline, listener = (socket.socket(fileno=int(number)) for number in sys.argv[1:3])
-    with importing():  # garbage collection over these objects would copy every page in each child
+    with without_collection():  # garbage collection over these objects would copy every page in each child
         program: Program = import_module(sys.argv[3]).main
     _end_threads()
     Parent(lifeline, listener, program).serve()
