@@ -175,7 +175,7 @@ def _refitted(file: PlanFile, checkpoint: Checkpoint, checking: DataSet, calibra
         data = drawn_to_calibrate(checking, checkpoint, config)
     else:
         rows = read_rows(calibrate.path, calibrate.columns.without_answers())
-        data = prepare_calibration(checking, rows, checkpoint, config)
+        data = prepare_calibration(checking.rows, rows, checkpoint, config)
     method = made_by(config_class(file.config))
     return method.fits(model, architecture, data.samples).of(file.plan) or None
 

@@ -105,30 +105,37 @@ def fitted_together(settled: SettledRun, checkpoint: Checkpoint, rows: Mapping[s
     config, test, more, train = settled.knobs, rows.get("test"), rows.get("calibrate"), rows.get("train")
     labelled, free = rows.get("validation"), rows.get("unlabelled")
     deciding = None if labelled is None else prepare(labelled, checkpoint, config)
-    calibration, confirming = None, None
+    calibration, confirming, shared = None, None, None
     if free is not None:
-        calibrates = deciding is None or (more is None and config.needs.calibration)
-        calibration, confirming = split(free, deciding, checkpoint, config, calibrates=calibrates)
+        calibrates = more is None and (deciding is None or config.needs.calibration)
+        calibration, confirming = split(free, labelled, checkpoint, config, calibrates=calibrates)
+        shared = None if calibration is None else _SHARED.format(len(calibration.rows), len(free))
     if checkpoint.task.name == EMBEDDING:
         _check_embedder(config, confirms=free is not None)
         goal = settled.run.goal
         of_answers = goal is not None and parse_goal(goal).name is GoalName.SAME_ANSWERS
         if config.within_points is not None and not of_answers and free is not None and are_pairs(free):
             checkpoint = replace(checkpoint, task=SentenceEmbedding(checkpoint.model.config, by_partners=True))
+    if more is not None:
+        calibration = prepare_calibration(free if labelled is None else labelled, more, checkpoint, config)
     if deciding is None:
         check_can_answer(checkpoint.task)
-        assert calibration is not None, "a run without validation data has unlabelled rows that calibrate"
+        assert calibration is not None, "a run without validation data has rows that calibrate, which decide too"
         deciding = with_own_answers(calibration.rows, None, checkpoint, config)
         calibration = None
-    if more is not None:
-        calibration = prepare_calibration(deciding, more, checkpoint, config)
     measuring = None if test is None else prepare_like(deciding, test, checkpoint, config)
     repair = None
     if train is not None and settled.finetune is not None:
         fitted_to = "" if calibration is None else calibration.rows.digest()
         repair = _training(train, settled.finetune, deciding, checkpoint, config, fitted_to)
     inputs = Inputs(checkpoint, deciding, measuring, repair, calibration)
-    return inputs if confirming is None else _with_unlabelled(inputs, confirming, config)
+    return inputs if confirming is None else _with_unlabelled(inputs, confirming, config, shared)
+
+
+_SHARED = (
+    "{:,} of its {:,} rows calibrate, the others confirm; with --calibrate, which takes the texts that the model was trained "
+    "on, all of them confirm"
+)
 
 
 def _check_embedder(config: RunConfig, *, confirms: bool) -> None:
@@ -153,25 +160,26 @@ def for_run(checkpoint: Checkpoint, rows: Mapping[str, Rows]) -> Checkpoint:
     return checkpoint.for_rows(rows["unlabelled"], is_labelled=False)
 
 
-def _with_unlabelled(inputs: Inputs, rows: Rows, config: RunConfig) -> Inputs:
+def _with_unlabelled(inputs: Inputs, rows: Rows, config: RunConfig, shared: str | None) -> Inputs:
     """The same inputs with the unlabelled rows that confirm, where answers can be compared."""
     checkpoint, deciding = inputs.checkpoint, inputs.validation
     if not takes_unlabelled(checkpoint.task, checkpoint.model.config):
         note = f"{UNLABELLED_ROWS}: a test of {checkpoint.task.name.replace('_', ' ')} needs labels, so none of them confirm"
         return replace(inputs, notes=(note,))
+    is_labelled = deciding.samples.encoded.labels_as != OWN_ANSWERS
     others = {
-        "the validation rows": deciding,
+        "the validation rows" if is_labelled else "the rows that calibrate and decide": deciding,
         "the calibration rows": inputs.calibration,
         "the held-out rows": inputs.test,
     }
     made_with = {name: data.samples.encoded for name, data in others.items() if data is not None}
     if inputs.repair is not None:
         made_with["the training rows"] = inputs.repair.encoded
-    kept, left_out = without_those_of(rows, deciding, made_with, checkpoint, config)
-    confirming = with_own_answers(kept, deciding, checkpoint, config)
+    kept, left_out = without_those_of(rows, deciding.rows, made_with, checkpoint, config)
+    confirming = with_own_answers(kept, deciding.rows, checkpoint, config)
     asked = deciding.samples.encoded.labels_as == OWN_ANSWERS and isinstance(checkpoint.task, QuestionAnswering)
     others_like = unlike(figures_of(confirming, checkpoint.tokenizer), figures_of(deciding, checkpoint.tokenizer))
-    told = [left_out, _EVERY_ANSWERED if asked else None, others_like]
+    told = [shared, left_out, _EVERY_ANSWERED if asked else None, others_like]
     return replace(
         inputs, unlabelled=confirming, notes=tuple(f"{UNLABELLED_ROWS}: {note}" for note in told if note is not None)
     )
@@ -200,7 +208,7 @@ def with_trained_head(inputs: Inputs, head: NewHead, config: RunConfig, surround
         training = replace(training, base=base)
     trained, unlabelled = loaded_again(headed, base), inputs.unlabelled
     if unlabelled is not None:  # it was answered by the head before its training
-        unlabelled = with_own_answers(unlabelled.rows, inputs.validation, trained, config)
+        unlabelled = with_own_answers(unlabelled.rows, inputs.validation.rows, trained, config)
     return replace(inputs, checkpoint=trained, repair=training, headed=headed, unlabelled=unlabelled)
 
 
@@ -253,7 +261,7 @@ def _encoded(
             if any(map(rows.has, ANSWERS)):
                 raise
             raise DataError(f"{error}; {_UNLABELLED}") from None
-    inputs = prepare_inputs(deciding, rows, checkpoint, config).samples.encoded
+    inputs = prepare_inputs(deciding.rows, rows, checkpoint, config).samples.encoded
     return for_teacher(inputs, checkpoint.tokenizer)
 
 

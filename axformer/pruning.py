@@ -60,7 +60,8 @@ def prune(
         preset: the preset that the knobs start from.
         test: held-out data, measured before and after, and never used to decide.
         calibrate: data that weights are fitted on, without labels; None for the rows that decide.
-        unlabelled: rows without labels from where the model will work: a part calibrates, the others confirm.
+        unlabelled: rows without labels from where the model will work. They confirm, but for the part that calibrates where
+                ``calibrate`` is not given.
         train: data that the finished model is trained on; None for no training.
         finetune: training settings, for example ``{"epochs": 2}``.
         pooling: how an encoder without a head makes a vector of a text: ``mean``, ``cls``, ``max`` or ``lasttoken``.

@@ -114,18 +114,18 @@ def _vectors(checkpoint: Checkpoint, samples: Samples) -> list[Tensor]:
     return [found[row] for row in range(len(found))]
 
 
-def prepare_inputs(other: DataSet | None, rows: Rows, checkpoint: Checkpoint, config: RunConfig) -> DataSet:
+def prepare_inputs(other: Rows | None, rows: Rows, checkpoint: Checkpoint, config: RunConfig) -> DataSet:
     """Prepare data without a look at its labels, which it need not have.
 
     Args:
-        other: more data of the same kind; None if there is none.
+        other: more rows of the same kind; None if there are none.
 
     Raises:
         DataError: a column of inputs is missing, the second of two texts too where the other set has it, or a length does not
             fit the model.
     """
     is_of_texts = isinstance(checkpoint.task, SentenceEmbedding)
-    if other is not None and not is_of_texts and other.rows.has("text") and other.rows.has("text_pair"):
+    if other is not None and not is_of_texts and other.has("text") and other.has("text_pair"):
         rows.require("text_pair")
     encoded = _encoded(checkpoint.task.inputs, rows, checkpoint, config)
     return DataSet(rows, _batched(encoded, checkpoint, config))
@@ -139,7 +139,7 @@ def relabelled(
     return replace(data, samples=_batched(encoded, checkpoint, config))
 
 
-def prepare_calibration(other: DataSet, rows: Rows, checkpoint: Checkpoint, config: RunConfig) -> DataSet:
+def prepare_calibration(other: Rows | None, rows: Rows, checkpoint: Checkpoint, config: RunConfig) -> DataSet:
     """Prepare as many calibration rows as ``calibrate_rows`` says, drawn at random and in the order of the file.
 
     Raises:
@@ -155,7 +155,7 @@ def drawn_to_calibrate(data: DataSet, checkpoint: Checkpoint, config: RunConfig)
     drawn = sorted(needed_to_calibrate(data.samples.encoded, checkpoint.dimensions.intermediate_size, config))
     if len(drawn) == len(rows):
         return data
-    part = prepare_inputs(data, rows.at(drawn), checkpoint, config)
+    part = prepare_inputs(rows, rows.at(drawn), checkpoint, config)
     if len(drawn) == inputs and len(rows) - inputs <= SHARE * len(rows):
         return part  # a few copies fewer
     how = "drawn at random" if len(drawn) < inputs else "each input once"

@@ -48,7 +48,7 @@ def check_can_answer(task: Task) -> None:
 
 
 def split(
-    rows: Rows, like: DataSet | None, checkpoint: Checkpoint, config: RunConfig, *, calibrates: bool
+    rows: Rows, like: Rows | None, checkpoint: Checkpoint, config: RunConfig, *, calibrates: bool
 ) -> tuple[DataSet | None, Rows]:
     """The part of unlabelled rows that calibrates, and the rows that confirm. Copies of an input stay in one part.
 
@@ -70,7 +70,7 @@ def split(
     return prepare_inputs(like, rows.at(places[0]), checkpoint, config), rows.at(places[1])
 
 
-def with_own_answers(rows: Rows, like: DataSet | None, checkpoint: Checkpoint, config: RunConfig) -> DataSet:
+def with_own_answers(rows: Rows, like: Rows | None, checkpoint: Checkpoint, config: RunConfig) -> DataSet:
     """Rows without labels, with the untouched model's answers as labels.
 
     Raises:
@@ -99,7 +99,7 @@ def _with_own_spans(
 
 
 def without_those_of(
-    data: Rows, like: DataSet | None, others: dict[str, Encoded], checkpoint: Checkpoint, config: RunConfig
+    data: Rows, like: Rows | None, others: dict[str, Encoded], checkpoint: Checkpoint, config: RunConfig
 ) -> tuple[Rows, str | None]:
     """The rows whose inputs are not among others, which cannot confirm what they helped to make, and a note if
     any are left out.
@@ -121,7 +121,7 @@ def without_those_of(
     return data.at(kept), f"of its {len(keys):,} rows that confirm {' and '.join(told)}, and are left out"
 
 
-def _with_blank_labels(rows: Rows, like: DataSet | None, checkpoint: Checkpoint, config: RunConfig) -> DataSet:
+def _with_blank_labels(rows: Rows, like: Rows | None, checkpoint: Checkpoint, config: RunConfig) -> DataSet:
     """The rows with a label that no answer depends on."""
     task, outputs = checkpoint.task, checkpoint.model.config.num_labels
     if isinstance(task, TokenClassification):

@@ -56,9 +56,9 @@ class Run(Schema):
     """Data that weights are fitted on, and the order of leaving is measured on, with a method that does so; without it the rows
     that decide. It needs no labels, and those that it has are not looked at."""
     unlabelled: DataRef | None = None
-    """Rows from where the model will work, without labels. A part calibrates, unless ``calibrate`` is given; the others
-    confirm, and only those that are answered otherwise than before need a label afterwards (``axformer label``). Labels that
-    they have are not looked at."""
+    """Rows from where the model will work, without labels. They confirm, but for the part that calibrates where ``calibrate``
+    is not given, and only those that are answered otherwise than before need a label afterwards (``axformer label``). Labels
+    that they have are not looked at."""
     train: DataRef | None = None
     """Data to train the finished model on; without it there is no training. It needs no labels if only a teacher is asked."""
     finetune: FinetuneSettings | None = None

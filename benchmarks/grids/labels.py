@@ -1,7 +1,8 @@
 """What labels buy: a model is compressed without a label, and the true labels of its changed answers play a person who labels.
 
-Each set is cut anew: a checkpoint learns one part, the second comes without labels as it would to a model at work, and on the
-third, which nothing has seen, the certified models are measured. One seed of every set comes first, then more seeds.
+Each set is cut anew: a checkpoint learns one part, which also calibrates; the second comes without labels, as it would to a
+model at work, and confirms; on the third, which nothing has seen, the certified models are measured. One seed of every set
+comes first, then more seeds.
 """
 
 import json
@@ -40,15 +41,14 @@ POINTS = (1.0, 2.0)
 FEW = 200
 BUDGETS = (0, 50, FEW, None)
 """Labels that the person gives at most; None for as many as are asked for."""
-UNLABELLED = "unlabelled"
+CALIBRATED = "calibrated"
 FORMS = {COMPACT: "model in PyTorch", ONNX_INT8: "ONNX int8"}
 ARMS: Mapping[str, Arm] = {
-    UNLABELLED: Arm(
+    CALIBRATED: Arm(
         {"within_points": max(POINTS)},
         preset="smallest",
         parts=("unlabelled", "calibrate"),
         usual_parts=(),
-        rows={"calibrate": 1000},
         forms=tuple(FORMS),
     )
 }
@@ -224,6 +224,6 @@ def nested_shares(cells: Sequence[Content]) -> str:
 GRID = Grid(
     "labels",
     ARMS,
-    [Cell(checkpoint_of(name).seeded(seed), UNLABELLED) for seed in _SEEDS for name in POOLED],
+    [Cell(checkpoint_of(name).seeded(seed), CALIBRATED) for seed in _SEEDS for name in POOLED],
     measured,
 )

@@ -22,6 +22,7 @@ from axformer.errors import ConfigError, DataError, InputError
 from axformer.intake.checkpoint import from_memory
 from axformer.intake.dataset import prepare
 from axformer.labels import given_labels, read_sheet, write_labels
+from axformer.opening import open_inputs
 from axformer.plan.trial import Trial
 from axformer.run import PruningRun
 from axformer.scores.answer_sheets import AnsweringModel, ConfirmingRows, sheet_of
@@ -188,6 +189,37 @@ def axformer_of(*arguments: object, typed: str | None = None) -> Any:
     return CliRunner().invoke(app, [str(one) for one in arguments], input=typed)
 
 
+def test_where_other_texts_calibrate_all_unlabelled_rows_confirm(tmp_path: Path) -> None:
+    save_tiny_checkpoint(tmp_path / "model")
+    every = without_answers(tiny_rows(300))
+    run = {"checkpoint": str(tmp_path / "model"), "goal": "within-points=5", "config": {"calibrate_rows": 40}}
+    files = {"unlabelled": every[:200], "calibrate": every[190:]}
+    given = {part: str(write_rows(tmp_path / f"{part}.jsonl", rows)) for part, rows in files.items()}
+    texts = {part: {str(row["text"]) for row in rows} for part, rows in files.items()}
+    shared = open_inputs(read_run(run | {"unlabelled": given["unlabelled"]}).settled(), "cpu")
+    assert shared.unlabelled is not None
+    assert len(shared.unlabelled.rows) + len(shared.validation.rows) == 200
+    assert "with --calibrate, which takes the texts that the model was trained on" in " ".join(shared.notes)
+    inputs = open_inputs(read_run(run | given).settled(), "cpu")
+    deciding, confirming = (set(data.rows.table["text"]) for data in (inputs.validation, inputs.unlabelled))
+    assert len(inputs.validation.samples) == 40
+    assert deciding <= texts["calibrate"]
+    assert confirming == texts["unlabelled"] - deciding
+    assert ("among the rows that calibrate and decide, and are left out" in " ".join(inputs.notes)) == bool(
+        texts["unlabelled"] & deciding
+    )
+    assert "--calibrate" not in " ".join(inputs.notes)
+
+
+def test_texts_that_calibrate_are_pairs_where_the_unlabelled_rows_are(tmp_path: Path) -> None:
+    save_tiny_checkpoint(tmp_path / "model")
+    files = {"unlabelled": tiny_rows(60, pairs=True), "calibrate": tiny_rows(60)}
+    given = {part: str(write_rows(tmp_path / f"{part}.jsonl", rows)) for part, rows in files.items()}
+    run = read_run({"checkpoint": str(tmp_path / "model"), "goal": "within-points=5", **given}).settled()
+    with pytest.raises(DataError, match="no column 'text_pair'"):
+        open_inputs(run, "cpu")
+
+
 @pytest.mark.slow
 def test_each_form_of_a_result_answers_for_a_gate(result: Path, tmp_path: Path) -> None:
     sheet = read_sheet(result)
@@ -349,7 +381,7 @@ def test_a_sheet_of_chunks_knows_those_of_labelled_rows_and_labels_are_its_tags(
     model, tokenizer, rows = chunk_tagger(ROWS)
     checkpoint = from_memory(model, tokenizer)
     labelled = prepare(rows_of(rows[:80]), checkpoint, CONFIG)
-    own = with_own_answers(rows_of(without_answers(rows[80:])), labelled, checkpoint, CONFIG)
+    own = with_own_answers(rows_of(without_answers(rows[80:])), labelled.rows, checkpoint, CONFIG)
     sets = (labelled, own)
     answers = [[measure(one, checkpoint.task, data.samples) for data in sets] for one in (model, shaken(model))]
     made = AnsweringModel(1, "compact", 2.0, answers[1])

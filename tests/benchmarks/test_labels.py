@@ -31,9 +31,9 @@ def test_certified_models_are_measured_on_rows_that_nothing_has_seen(
     save_tiny_checkpoint(tmp_path / "home" / "checkpoints" / TINY.name)
     monkeypatch.setattr(labels, "POINTS", (20.0, 30.0))  # the tiny model's answers are random, and many change
     place = Place(tmp_path, tmp_path / "home", tmp_path / "cells")
-    arm = replace(labels.ARMS[labels.UNLABELLED], knobs={"within_points": 30.0, "budgets": [0.9, 0.7]})
-    content = labels.measured(Cell(TINY, labels.UNLABELLED), arm, place)
-    assert content["unlabelled"] == 200, "the other half decides"
+    arm = replace(labels.ARMS[labels.CALIBRATED], knobs={"within_points": 30.0, "budgets": [0.9, 0.7]})
+    content = labels.measured(Cell(TINY, labels.CALIBRATED), arm, place)
+    assert content["unlabelled"] == 400, "the training rows calibrate and decide"
     choices = content["choices"]
     assert {(one["form"], one["points"], one["most"]) for one in choices} == {
         (form, points, most) for form in arm.forms for points in labels.POINTS for most in labels.BUDGETS
@@ -42,8 +42,8 @@ def test_certified_models_are_measured_on_rows_that_nothing_has_seen(
         assert one["most"] is None or one["labels"] <= one["most"]
         assert ("fall" in one) == (one["seq"] > 0), "what is certified is measured"
     assert any("fall" in one for one in choices)
-    cell = {"cell": "tiny-s0-unlabelled", "data": "tiny", "model": "minilm", "seed": 0, **content}
-    assert labels.by_set([cell]).splitlines()[-1].startswith("| tiny | 1 | 200 |")
+    cell = {"cell": "tiny-s0-calibrated", "data": "tiny", "model": "minilm", "seed": 0, **content}
+    assert labels.by_set([cell]).splitlines()[-1].startswith("| tiny | 1 | 400 |")
     assert labels.held([cell]).startswith("Of ")
     assert labels.targets([cell]).count("of 1") == 6
 

@@ -87,11 +87,13 @@ def _points(counts: Mapping[str, int | None], config: Mapping[str, Any]) -> list
 
 
 def _without_labels(counts: Mapping[str, int | None], points: Any, share: float | None) -> list[Seen]:
-    """What unlabelled rows certify, of which half at most calibrate, with the part of the validation rows that confirms."""
+    """What unlabelled rows certify, with the part of the validation rows that confirms. At most half of them calibrate, none
+    where other data does."""
     free, labelled = counts["unlabelled"], counts.get("validation", 0)
     if free is None or labelled is None:
         return []
-    rows = free - free // 2 + int(labelled * (share or 0))
+    calibrating = 0 if "calibrate" in counts else free // 2
+    rows = free - calibrating + int(labelled * (share or 0))
     likely = smallest_margin(rows, USUAL_RATE, USUAL_RATE) / POINT
     told, can_certify = free_of_labels_told(rows, likely if points == BY_ROWS else points or USUAL_POINTS)
     told = f"at least {rows:,} rows confirm: {told}." if can_certify else f"{told}."

@@ -44,7 +44,7 @@ def without_columns(rows: list[dict[str, object]], *names: str) -> list[dict[str
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_rows_without_labels_are_what_rows_with_them_are(case: Case) -> None:
     deciding, checkpoint = data_of(case), checkpoint_of(case)
-    calibrating = prepare_inputs(deciding, rows_of(unlabelled(case)), checkpoint, batching_of(case))
+    calibrating = prepare_inputs(deciding.rows, rows_of(unlabelled(case)), checkpoint, batching_of(case))
     assert len(calibrating.samples) == len(deciding.samples)
     for one, other in zip(calibrating.samples.batches, deciding.samples.batches, strict=True):
         assert torch.equal(one.rows, other.rows)
@@ -58,7 +58,7 @@ def test_rows_are_drawn_by_the_seed_in_the_order_of_the_file(case: Case) -> None
     rows = rows_of(unlabelled(case))
     sets = [
         prepare_calibration(
-            deciding, rows, checkpoint, CONFIG.model_copy(update={"calibrate_rows": count, "seed": seed})
+            deciding.rows, rows, checkpoint, CONFIG.model_copy(update={"calibrate_rows": count, "seed": seed})
         )
         for count, seed in ((5, 0), (5, 0), (5, 1), (len(rows), 0), (None, 0))
     ]
@@ -70,7 +70,7 @@ def test_rows_are_drawn_by_the_seed_in_the_order_of_the_file(case: Case) -> None
     assert all(row in places for row in features[0]), "in the order of the file"
     assert f"weights are fitted to 5 of its {len(rows)} rows, drawn at random" in sets[0].samples.encoded.notes[-1]
     assert not sets[3].samples.encoded.notes
-    copies = prepare_calibration(deciding, rows_of(unlabelled(case) * 3), checkpoint, CONFIG).samples.encoded
+    copies = prepare_calibration(deciding.rows, rows_of(unlabelled(case) * 3), checkpoint, CONFIG).samples.encoded
     assert copies.features == sets[3].samples.encoded.features
     assert f"{len(rows)} of its {3 * len(rows)} rows, each input once" in copies.notes[-1]
 
@@ -83,7 +83,7 @@ def test_many_rows_calibrate_as_far_as_they_add_something() -> None:
     def used(text: str) -> tuple[int, int]:
         ways = itertools.product(("word1", "word2", "word3"), repeat=7)
         rows = rows_of([{"text": f"{text} {' '.join(words)}"} for words in itertools.islice(ways, 1200)])
-        samples = prepare_calibration(deciding, rows, checkpoint, CONFIG).samples
+        samples = prepare_calibration(deciding.rows, rows, checkpoint, CONFIG).samples
         return len(samples), int(samples.lengths.sum())
 
     rows, tokens = used("word1 word2")
@@ -95,7 +95,7 @@ def test_many_rows_calibrate_as_far_as_they_add_something() -> None:
 def test_labels_change_nothing_of_a_fit(task: str) -> None:
     case = Case("bert", task)
     deciding, checkpoint = data_of(case), checkpoint_of(case)
-    calibrating = prepare_inputs(deciding, rows_of(unlabelled(case)), checkpoint, CONFIG)
+    calibrating = prepare_inputs(deciding.rows, rows_of(unlabelled(case)), checkpoint, CONFIG)
     layers = [layer.model_copy(update={"heads": layer.heads[:2]}) for layer in Plan.full(checkpoint.dimensions).layers]
     fits = [
         refit_plan(checkpoint.model, checkpoint.architecture, data.samples, Plan(layers=tuple(layers)))
@@ -114,8 +114,10 @@ def test_labels_that_are_wrong_or_no_labels_are_not_looked_at(case: Case, tmp_pa
     file = write_rows(tmp_path / "rows.jsonl", rows)
     columns = Columns(label="stars", labels="toxic+insult", tags="pos", answers="spans").without_answers()
     read = read_rows(str(file), columns)
-    found = prepare_inputs(data_of(case), read, checkpoint_of(case), CONFIG).samples.encoded
-    expected = prepare_inputs(data_of(case), rows_of(unlabelled(case)), checkpoint_of(case), CONFIG).samples.encoded
+    found = prepare_inputs(data_of(case).rows, read, checkpoint_of(case), CONFIG).samples.encoded
+    expected = prepare_inputs(
+        data_of(case).rows, rows_of(unlabelled(case)), checkpoint_of(case), CONFIG
+    ).samples.encoded
     assert found.features == expected.features
 
 
@@ -124,7 +126,7 @@ def test_rows_that_lack_what_the_model_reads_are_refused(case: Case) -> None:
     for lacking in unlabelled(case)[0]:
         rows = rows_of([{"other": "x", **row} for row in without_columns(unlabelled(case), lacking)])
         with pytest.raises(DataError, match=f"has no column '{lacking}', it has "):
-            prepare_inputs(data_of(case), rows, checkpoint_of(case), CONFIG)
+            prepare_inputs(data_of(case).rows, rows, checkpoint_of(case), CONFIG)
 
 
 def test_names_of_columns_but_those_of_answers_must_be_there(tmp_path: Path) -> None:
@@ -163,7 +165,7 @@ def test_every_task_has_figures(case: Case) -> None:
     assert 5 <= figures.characters <= 6, "the tiny words are word0 to word59"
     strange = [{name: _strange(value) for name, value in row.items()} for row in unlabelled(case)]
     if case.task != "causal_lm":  # whose tokenizer knows every byte
-        found = prepare_inputs(data_of(case), rows_of(strange), checkpoint_of(case), CONFIG)
+        found = prepare_inputs(data_of(case).rows, rows_of(strange), checkpoint_of(case), CONFIG)
         assert figures_of(found, checkpoint_of(case).tokenizer).unknown > 0.9
 
 

@@ -199,7 +199,7 @@ def test_deciding_rows_that_calibrate_are_drawn_as_those_of_their_own() -> None:
     list(drawn.trials())
     assert len(drawn._ground.calibration) == 25
     assert any("weights are fitted to 25 of its 100 rows, drawn at random" in note for note in drawn.notes)
-    own = prepare_inputs(data, data.rows.at(sorted(_places(drawn, data.samples))), CHECKPOINT, config)
+    own = prepare_inputs(data.rows, data.rows.at(sorted(_places(drawn, data.samples))), CHECKPOINT, config)
     other = PruningRun(CHECKPOINT, data, None, config, calibration=own)
     list(other.trials())
     assert other.plan == drawn.plan
