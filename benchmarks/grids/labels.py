@@ -49,6 +49,7 @@ ARMS: Mapping[str, Arm] = {
         preset="smallest",
         parts=("unlabelled", "calibrate"),
         usual_parts=(),
+        rows={"calibrate": 1250},
         forms=tuple(FORMS),
     )
 }
