@@ -1,6 +1,7 @@
 """Labels that people gave for the changed answers of a result: read, checked, and kept beside its answer sheet. No PyTorch."""
 
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -47,7 +48,8 @@ def read_sheet(result: Path) -> AnswerSheet:
 
 
 def given_labels(sheet: AnswerSheet, records: Iterable[Mapping[str, Any]], source: str) -> GivenLabels:
-    """Labels of a sheet's rows, from records with ``id`` and ``label``.
+    """Labels of a sheet's rows, from records with ``id`` and ``label``. Of what one person (``by``) said of a row the last
+    counts; those without a name are of as many people.
 
     Args:
         source: where they come from, for messages.
@@ -56,7 +58,7 @@ def given_labels(sheet: AnswerSheet, records: Iterable[Mapping[str, Any]], sourc
         DataError: a record has no id or an unknown label, or no record is of this sheet.
     """
     rows = {row.id: row for row in sheet.changed}
-    found: dict[str, list[Answer]] = {}
+    found: dict[str, dict[Any, Answer]] = {}
     others = count = 0
     for count, record in enumerate(records, 1):
         if "id" not in record or "label" not in record:
@@ -65,12 +67,12 @@ def given_labels(sheet: AnswerSheet, records: Iterable[Mapping[str, Any]], sourc
         if row is None:
             others += 1
         elif value is not None and value != "":
-            found.setdefault(row.id, []).append(label_of(sheet, row, value))
+            found.setdefault(row.id, {})[record.get("by", count)] = label_of(sheet, row, value)
     if count and others == count:
         raise DataError(
             f"'{source}': none of its {count:,} ids is of a changed answer of this result; give labels of its own"
         )
-    agreed, notes = agreed_labels(found), []
+    agreed, notes = agreed_labels({id: list(by.values()) for id, by in found.items()}), []
     if others:
         notes.append(f"{others:,} labels are of rows whose answers did not change, and count for nothing")
     if len(found) > len(agreed):
@@ -123,8 +125,37 @@ def record_of(sheet: AnswerSheet, id: str, answer: Answer, by: str) -> dict[str,
     return {"id": id, "label": named(sheet, answer), "by": by, "at": datetime.now(UTC).isoformat(timespec="seconds")}
 
 
+def add_label(path: Path, record: Mapping[str, Any]) -> None:
+    """Add a label to a file, to which others may add at the same time."""
+    with path.open("a", encoding="utf-8") as file:
+        file.write(_line(record))
+
+
+def take_back(path: Path, record: Mapping[str, Any]) -> None:
+    """Remove a label from a file; the last one that is like it."""
+    records = records_of(path)
+    place = max((place for place, one in enumerate(records) if one == record), default=None)
+    write_labels(path, [one for other, one in enumerate(records) if other != place])
+
+
+def put_labels(path: Path, records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Add labels to those of a file, in the place of what the same person said of the same rows.
+
+    Returns:
+        All labels of the file.
+    """
+    said = {(str(one["id"]), one.get("by")) for one in records}
+    every = [*(one for one in records_of(path) if (str(one["id"]), one.get("by")) not in said), *records]
+    write_labels(path, every)
+    return every
+
+
 def write_labels(path: Path, records: Sequence[Mapping[str, Any]]) -> None:
     """Write labels to a file; it is never half-written."""
-    draft = path.with_suffix(".tmp")
-    draft.write_text("".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records), encoding="utf-8")
+    draft = path.with_name(f".{path.name}-{os.getpid()}")  # several people may label at once
+    draft.write_text("".join(map(_line, records)), encoding="utf-8")
     draft.replace(path)
+
+
+def _line(record: Mapping[str, Any]) -> str:
+    return json.dumps(record, ensure_ascii=False) + "\n"

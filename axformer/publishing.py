@@ -101,6 +101,11 @@ class Made:
     """Both models on the data, with all doubts; None if they are not measured yet."""
 
     @property
+    def is_trained_after(self) -> bool:
+        """Whether the model was trained after the path was measured, so that no certificate of the path is of it."""
+        return self.repaired is not None and not self.repaired.is_measured
+
+    @property
     def refitted(self) -> Refitted | None:
         """The summary of the refit for the report."""
         record = refitted(self.fits)
@@ -155,29 +160,32 @@ def publish(
         if made.fits is not None:
             write_refit(made.fits, draft)
         steps.advance(detail="measuring the speed of all forms")
+        certificate = decided.decisions.certificate
+        if certificate is not None and made.is_trained_after:
+            certificate = before_training(certificate)
         report = make_report(
             *(checkpoint, decided.decisions, made.model, written, validation, others, decided.config, both),
             None if decided.run is None else decided.run.at_most,
             decided.labels,
+            certificate,
         )
-        certificate = report.certificate
-        if certificate is not None and made.repaired is not None and not made.repaired.is_measured:
-            certificate = before_training(certificate)
         around = {
             "finetune": None if made.repaired is None else made.repaired.record,
             "refit": made.refitted,
-            "certificate": certificate,
             "names": dict(decided.names),
             "notes": list(decided.notes),
             "head": _handed_out(decided.headed, draft),
         }
         report = with_advice(along.in_report(report.model_copy(update=around)))
         texts = {**texts_of(decided, report, is_fitted=made.fits is not None), **made.files}
-        write_texts(draft, texts | answers_of(decided.decisions.sheet, along, decided.labels, report))
+        answers = answers_of(decided.decisions.sheet, along, decided.labels, report, made.is_trained_after)
+        write_texts(draft, texts | answers)
     return report
 
 
-def answers_of(sheet: AnswerSheet | None, along: FormPaths, labels: Labels, report: Report) -> dict[str, str]:
+def answers_of(
+    sheet: AnswerSheet | None, along: FormPaths, labels: Labels, report: Report, is_trained_after: bool
+) -> dict[str, str]:
     """The files that a certificate with few labels follows from; none without unlabelled rows, or where nobody labels."""
     if sheet is None or sheet.task == EMBEDDING:
         return {}
@@ -185,7 +193,7 @@ def answers_of(sheet: AnswerSheet | None, along: FormPaths, labels: Labels, repo
         if path.sheet is not None:
             sheet = together(sheet, path.sheet)
     assert report.judged is not None, "every new report has it"
-    sheet = sheet.model_copy(update={"points": report.judged.points})
+    sheet = sheet.model_copy(update={"points": report.judged.points, "before_training": is_trained_after})
     return {SHEET: sheet.model_dump_json() + "\n", NEEDED: needed_lines(sheet, labels)}
 
 
@@ -194,13 +202,12 @@ def _along_path(
 ) -> FormPaths:
     """The forms with answers of their own, certified along the path; none where nothing was to be certified or asked for."""
     measured, plan, targets = decided.decisions.measured, decided.decisions.plan, decided.decisions.targets
-    is_trained_after = made.repaired is not None and not made.repaired.is_measured
     sets = {
         name: data
         for name in (CONFIRMING, UNLABELLED)
         if name not in decided.doubts and (data := others.get(name)) is not None
     }
-    if measured is None or made.model_of is None or ONNX_INT8 not in names or is_trained_after or not sets:
+    if measured is None or made.model_of is None or ONNX_INT8 not in names or made.is_trained_after or not sets:
         return FormPaths({}, plan)
     if len(measured.points) < 2 or (measured.certificate is None and measured.sheet is None):
         return FormPaths({}, plan)

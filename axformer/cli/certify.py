@@ -95,8 +95,10 @@ def certify(
     with failing():
         match result, answers:
             case None, (_, _):
+                _check_unused("a result", output=output)
                 told = _of_answers(answers, labels, 1.0 if within_points is None else within_points, by, needed)
             case Path(), None:
+                _check_unused("--answers", by=by, needed=needed)
                 told = _of_result(console, result, labels, within_points, output, device)
             case _:
                 raise ConfigError("give the directory of a result, or --answers OLD NEW")
@@ -144,7 +146,8 @@ def _of_answers(
             ({name: values[row] for name, values in shown.items()} | {"id": first.ids[row]} for row in found.needed),
         )
     parts = {"whole": asdict(found.whole), "groups": [asdict(group) for group in found.groups]}
-    fields = {**parts, "is_certified": found.is_certified, "needed": found.needed, "sentence": found.sentence}
+    waiting = [first.ids[row] for row in found.needed]
+    fields = {**parts, "is_certified": found.is_certified, "needed": waiting, "sentence": found.sentence}
     return _Told(found.sentence, found.is_certified, fields)
 
 
@@ -153,8 +156,15 @@ def _of_result(
 ) -> _Told:
     from axformer.cli.label import certified_again
 
-    again = certified_again(console, result, labels, points, output, device)
-    return _Told(again.sentence, again.p_value is not None, again.model_dump(mode="json"))
+    again, is_certified = certified_again(console, result, labels, points, output, device)
+    return _Told(again.sentence, is_certified, again.model_dump(mode="json") | {"is_certified": is_certified})
+
+
+def _check_unused(place: str, **options: object) -> None:
+    """Check that no option is given that goes with something else."""
+    given = [f"--{name}" for name, value in options.items() if value is not None]
+    if given:
+        raise ConfigError(f"{' and '.join(given)}: only with {place}; leave it out")
 
 
 def _check_new(file: Path) -> None:

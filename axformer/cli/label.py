@@ -21,7 +21,17 @@ from axformer.cli.inputs import DeviceOption
 from axformer.cli.libraries import ready
 from axformer.cli.options import beside, state_of
 from axformer.errors import DataError
-from axformer.labels import LABELS, given_labels, read_sheet, record_of, records_of, write_labels
+from axformer.labels import (
+    LABELS,
+    add_label,
+    given_labels,
+    put_labels,
+    read_sheet,
+    record_of,
+    records_of,
+    take_back,
+    write_labels,
+)
 from axformer.reporting.deployable import TITLES
 from axformer.scores import labelling
 from axformer.scores.certificate import certify_sheet
@@ -64,7 +74,7 @@ class _Labelling:
     def __init__(self, sheet: AnswerSheet, file: Path, by: str, console: Console) -> None:
         self._sheet, self._file, self._by, self._console = sheet, file, by, console
         self._records = records_of(file)
-        self._earlier = len(self._records)  # which this person does not undo
+        self._own: list[dict[str, Any]] = []  # which this person can undo
         self._labels: dict[str, Answer] = dict(given_labels(sheet, self._records, str(file)).labels)
         self._skipped: set[str] = set()
 
@@ -89,15 +99,20 @@ class _Labelling:
 
     def _take(self, row: ChangedRow, answer: Any) -> None:
         if answer == UNDO:
-            if len(self._records) > self._earlier:
-                self._labels.pop(str(self._records.pop()["id"]), None)
+            if self._own:
+                record = self._own.pop()
+                self._records.remove(record)
+                self._labels.pop(record["id"], None)
+                take_back(self._file, record)
             self._skipped.clear()
         elif answer == SKIP:
             self._skipped.add(row.id)
         else:
             self._labels[row.id] = answer
-            self._records.append(record_of(self._sheet, row.id, answer, self._by))
-        write_labels(self._file, self._records)
+            record = record_of(self._sheet, row.id, answer, self._by)
+            self._records.append(record)
+            self._own.append(record)
+            add_label(self._file, record)
 
     def _asked(self, row: ChangedRow) -> Any:
         """The label of a row, or one of the keys that mean something else."""
@@ -231,12 +246,18 @@ def show_labelling(console: Console, result: Path) -> None:
 
 def certified_again(
     console: Console, result: Path, labels: Path | None, points: float | None, output: Path | None, device: str
-) -> Certificate:
+) -> tuple[Certificate, bool]:
     """The certificate of a result with the labels that are known; where it is of a smaller model, that one is written.
 
     Args:
         labels: a file with further labels, which are kept in the result; None for those that it has.
+
+    Returns:
+        The certificate of the last form, and whether it holds for the model that is handed out: that of the result, or the one
+        that is written.
     """
+    from axformer.wire.report import Report
+
     sheet = read_sheet(result)
     if points is not None:
         sheet = sheet.model_copy(update={"points": points})
@@ -244,8 +265,7 @@ def certified_again(
     if labels is not None:
         more = records_of(labels)
         given_labels(sheet, more, str(labels))  # raises before anything is written
-        records += [one for one in more if one not in records]
-        write_labels(result / LABELS, records)
+        records = put_labels(result / LABELS, more)
     kept = given_labels(sheet, records, str(labels or result / LABELS))
     for note in kept.notes:
         console.print(f"note: {note}", soft_wrap=True)
@@ -253,29 +273,27 @@ def certified_again(
     for form, certificate in certificates.items():
         console.print(f"{TITLES.get(form, form)}: {certificate.sentence}", soft_wrap=True)
     console.print(progress(sheet, kept.labels), soft_wrap=True)
-    best = list(certificates.values())[-1]
-    if any(_is_better(result, certificate) for certificate in certificates.values()):
-        upto = max(certificate.kept for certificate in certificates.values())
-        _made_again(
-            console, result, kept.labels, sheet.points, upto, output or beside(str(result), "certified"), device
-        )
-    return best
-
-
-def _is_better(result: Path, certificate: Certificate) -> bool:
-    """Whether a certificate is of a smaller model than the one that lies in the result."""
-    from axformer.wire.report import Report
-
     report = Report.model_validate_json((result / "report.json").read_bytes())
     times = {point.seq: point.estimated_speedup for point in report.path}
     now = next(point.seq for point in report.path if point.kept)
-    return times[certificate.kept] > times[now]
+    last = certificates[form]
+    if any(times[certificate.kept] > times[now] for certificate in certificates.values()):
+        upto = max(certificate.kept for certificate in certificates.values())
+        directory = output or beside(str(result), "certified")
+        if _made_again(console, result, kept.labels, sheet.points, upto, directory, device):
+            return last, last.p_value is not None
+    held = next((one.seq for one in report.forms if one.name == form and one.seq is not None), now)
+    if last.p_value is None or times[last.kept] >= times[held]:
+        return last, last.p_value is not None and not last.before_training
+    told = f"That is the model of trial {last.kept}; the result has that of trial {held}, which is not certified."
+    return last.model_copy(update={"sentence": f"{last.sentence} {told}"}), False
 
 
 def _made_again(
     console: Console, result: Path, labels: labelling.Labels, points: float, upto: int, output: Path, device: str
-) -> None:
-    """Write the result anew with the models that the labels certify, none beyond trial ``upto``, without another search."""
+) -> bool:
+    """Write the result anew with the models that the labels certify, none beyond trial ``upto``, without another search. False
+    if that cannot be done here."""
     from axformer.cli.display import showing
     from axformer.plan.trial import Trial
     from axformer.publishing import RUN
@@ -286,7 +304,7 @@ def _made_again(
     if asked.checkpoint.uri == IN_MEMORY:
         call = f"result.certify('{result / LABELS}', DIRECTORY)"
         console.print(f"The model was given in memory: in Python, {call} makes the certified one.", soft_wrap=True)
-        return
+        return False
     trace = [Trial.model_validate_json(line) for line in (result / "trace.jsonl").read_text("utf-8").splitlines()]
     with showing(console, "Making the model that is certified", state_of(output)) as around:
         run = PruningRun.open(asked, device=ready(device, output), surroundings=around)
@@ -296,3 +314,4 @@ def _made_again(
         run.publish(output, asked.forms, around.on_step)
     write_labels(output / LABELS, records_of(result / LABELS))
     console.print(f"In {output}/", soft_wrap=True)
+    return True

@@ -89,6 +89,7 @@ def make_report(
     both: BothMeasured,
     at_most: float | None = None,
     labels: Labels = MappingProxyType({}),
+    certificate: Certificate | None = None,
 ) -> Report:
     """Measure the speed of both models and of all forms, and write the report.
 
@@ -100,6 +101,7 @@ def make_report(
         both: both models on the data.
         at_most: the points that a form may cost to be advised; None for what goes with the knobs.
         labels: those that people gave for unlabelled rows.
+        certificate: that of the path. Where the model was trained since, it says so, and certifies no form.
 
     Raises:
         ArtifactError: a form returns a value that is not a finite number.
@@ -112,7 +114,7 @@ def make_report(
     with computing_in(base, checkpoint.dtype):
         found = measure_forms(
             *(checkpoint, small, written, sets, both.base, both.small),
-            _judged_by(judged, checkpoint, both, others, decisions.certificate, labels),
+            _judged_by(judged, checkpoint, both, others, certificate, labels),
             QUICK,
         )
     latency = _latency(found)
@@ -137,7 +139,7 @@ def make_report(
             expects_cost=targets.is_chosen or config.expects_cost,
             is_constant=_is_constant(found.in_memory, both.base["validation"]),
         ),
-        certificate=decisions.certificate,
+        certificate=certificate,
         doubt=_doubt(summaries),
         target=_target(targets, plan),
         removed=_removed(trace, plan, path, checkpoint.dimensions),
@@ -257,7 +259,7 @@ def _judged_by(
     config, points = checkpoint.model.config, judged.points
     names = ClassNames.of(config).names
     tested = [name for name in (CONFIRMING, UNLABELLED) if name in others and both.doubts.get(name) is None]
-    if certificate is None or not tested:
+    if certificate is None or certificate.before_training or not tested:
         return JudgedBy(judged, names)
     unlabelled = others.get(UNLABELLED)
     if unlabelled is None:

@@ -130,7 +130,8 @@ def certificate_of(sheet: AnswerSheet, standing: PathStanding, labels: Labels) -
         reason=_why_not(standing, sheet.task),
         sentence="",
     )
-    return certificate.model_copy(update={"sentence": sentence_of(certificate, given)})
+    certificate = certificate.model_copy(update={"sentence": sentence_of(certificate, given)})
+    return before_training(certificate) if sheet.before_training else certificate
 
 
 def next_told(standing: PathStanding, task: str) -> str:

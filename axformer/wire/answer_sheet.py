@@ -85,6 +85,8 @@ class AnswerSheet(Schema):
     """All rows that count, copies of an input once; the answers of those that are not in `changed` did not change."""
     unlabelled: int = Field(ge=0)
     """Those of them that came without a label."""
+    before_training: bool = False
+    """Whether the model of the result was trained after these answers, which then say nothing of it."""
     chunks: list[int] = Field(default_factory=list)
     """For `worst_case`: the chunks of each row, those that the untouched model finds and those that a known label has."""
     variance: float = Field(default=0.0, ge=0.0, le=FAR**2, allow_inf_nan=False)

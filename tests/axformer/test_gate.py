@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 
 import axformer
 from axformer.cli.main import app
-from axformer.errors import ConfigError
-from axformer.gate import certify
+from axformer.errors import ConfigError, DataError
+from axformer.gate import Certified, certify
 from axformer.scores.paired_tests import ALPHA, exact_p_value
 
 
@@ -73,7 +73,7 @@ def test_lists_that_do_not_fit_are_refused() -> None:
 @pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
 def test_files_of_every_kind_say_what_is_missing(tmp_path: Path, ending: str) -> None:
     rows = 400
-    tables = [
+    tables: list[dict[str, list[Any]]] = [
         {"id": list(range(rows)), "answer": [f"c{row % 3}" for row in range(rows)], "text": ["x"] * rows},
         {"id": list(range(rows)), "answer": [f"c{row % 3}" if row >= 9 else "c9" for row in range(rows)]},
     ]
@@ -152,13 +152,102 @@ def test_files_that_do_not_fit_are_refused(
 def test_labels_that_are_written_otherwise_are_refused(tmp_path: Path) -> None:
     rows = [{"id": row, "answer": row % 2} for row in range(50)]
     files = lines(tmp_path / "old.jsonl", rows), lines(tmp_path / "new.jsonl", [{**one, "answer": 0} for one in rows])
-    for labels, reason in (
-        ([{"id": 1, "label": "yes"}], "the label 'yes', which no model ever answers"),
+    cases: list[tuple[list[dict[str, Any]], str]] = [
+        ([{"id": 1, "label": "yes"}], "none of the labels, such as 'yes', is ever answered by a model"),
+        ([{"id": 1, "label": 1}, {"id": 3, "label": "01"}], "the label '01' is written otherwise than the answer '1'"),
+        ([{"id": 1, "label": 1}, {"id": 3, "label": "n/a"}], "leave a label out that nobody knows"),
         ([{"id": 99, "label": 1}], "has 1 ids that the answers have not"),
-    ):
+    ]
+    for labels, reason in cases:
         done = run("certify", "--answers", *files, "--labels", lines(tmp_path / "labels.jsonl", labels))
         assert done.exit_code == 2
         assert reason in done.stderr.replace("\n", " ")
+
+
+def certified(old: list[Any], new: list[Any], labels: list[Any]) -> Certified | str:
+    """The verdict within 2 points, or what to do about labels that are refused."""
+    try:
+        return certify(old, new, labels, 2)
+    except DataError as error:
+        return str(error).rsplit("; ", 1)[1].split(" are, and")[0]
+
+
+WRITINGS: dict[Any, list[Any]] = {
+    "a": ["a ", "A", "\uff41"],
+    "caf\u00e9": ["cafe\u0301", "CAF\u00c9"],
+    "1": [1, 1.0, "1.0", "01", np.int64(1), np.float32(1.0), True],
+    "2.5": [2.5, "2.50", np.float64(2.5)],
+    "true": [True, "True", np.bool_(True)],
+    ("a", "b"): [["a", "b"], ["b", "a"], ("A", "b")],
+}
+"""Answers, and how programs write them."""
+
+
+@pytest.mark.parametrize(("answer", "written"), [(one, other) for one, others in WRITINGS.items() for other in others])
+@pytest.mark.parametrize("rows", [200, 1000])
+def test_a_label_that_is_written_otherwise_is_read_alike_or_refused_and_never_wrong_for_both(
+    answer: Any, written: Any, rows: int
+) -> None:
+    lost = rows // 10
+    old, new, plain = [answer] * rows, ["other"] * lost + [answer] * (rows - lost), [answer] * rows
+    wanted = certify(old, new, plain, 2)
+    assert not wanted.is_certified
+    assert certified(old, new, [written] * rows) in (wanted, "write labels as answers")
+    found = certified(old, [written if one == answer else one for one in new], plain)
+    assert found == "write labels as answers" or (isinstance(found, Certified) and found.whole.lost >= lost)
+
+
+@pytest.mark.parametrize("unknown", [None, "", " ", float("nan"), np.float64("nan"), "NaN", "N/A", "?", "None"])
+def test_a_label_that_nobody_knows_is_none(unknown: Any) -> None:
+    old, new = [1] * 1000, [0] * 100 + [1] * 900
+    labels = [unknown] * 100 + [1] * 900
+    assert certified(old, new, labels) in (certify(old, new, None, 2), "leave a label out that nobody knows")
+
+
+@pytest.mark.parametrize("missing", [None, "", float("nan")])
+@pytest.mark.parametrize("lost", [10, 60, 200])
+def test_an_answer_that_is_missing_is_right_for_nobody(missing: Any, lost: int) -> None:
+    old = ["a"] * 1000
+    new = [missing] * lost + old[lost:]
+    free, labelled = certify(old, new, None, 2).whole, certify(old, new, old, 2).whole
+    assert (free.lost, free.gained, free.unlabelled) == (0, 0, lost)
+    assert (labelled.lost, labelled.gained) == (lost, 0)
+    assert free.p_value >= labelled.p_value
+    assert certify(new, old, old, 2).whole.gained == lost
+
+
+def test_samples_that_were_judged_otherwise_are_refused(tmp_path: Path) -> None:
+    def samples(name: str, **more: Any) -> Path:
+        changes = {column: value if isinstance(value, list) else [value] * 40 for column, value in more.items()}
+        rows = [{"doc_id": row} | {name: values[row] for name, values in changes.items()} for row in range(40)]
+        return lines(tmp_path / f"{name}.jsonl", rows)
+
+    good = samples("good", acc=1.0, doc_hash="x")
+    for other, reason in (
+        (samples("norm", acc_norm=1.0), "the samples are not judged alike"),
+        (samples("answers", answer="a"), "the samples are not judged alike"),
+        (samples("asked", acc=1.0, doc_hash="y"), "with one id ask for other things"),
+        (samples("share", acc=0.9), "row 1: acc is 0.9; a sample is right (1) or wrong (0)"),
+        (samples("null", acc=[1.0] * 39 + [None]), "row 40: acc is None"),
+    ):
+        for files in ((good, other), (other, good)):
+            done = run("certify", "--answers", *files)
+            assert (done.exit_code, reason in " ".join(done.stderr.split())) == (2, True), done.stderr
+    twice = [
+        {"doc_id": row // 2, "acc": 1.0, "filter": ("strict-match", "flexible-extract")[row % 2]} for row in range(40)
+    ]
+    done = run("certify", "--answers", good, lines(tmp_path / "twice.jsonl", twice))
+    assert "keep the samples of one filter: flexible-extract, strict-match" in " ".join(done.stderr.split())
+    done = run("certify", "--answers", good, lines(tmp_path / "gone.jsonl", [{"id": None, "answer": 1}] * 40))
+    assert "row 1 has no id; give every row one" in " ".join(done.stderr.split())
+
+
+def test_options_that_go_with_something_else_are_refused(tmp_path: Path) -> None:
+    file = lines(tmp_path / "old.jsonl", [{"id": row, "answer": row % 2} for row in range(50)])
+    done = run("certify", "--answers", file, file, "--output", tmp_path / "out")
+    assert (done.exit_code, "--output: only with a result" in " ".join(done.stderr.split())) == (2, True)
+    done = run("certify", tmp_path, "--by", "language", "--needed", tmp_path / "needed.jsonl")
+    assert (done.exit_code, "--by and --needed: only with --answers" in " ".join(done.stderr.split())) == (2, True)
 
 
 def test_pytorch_is_not_imported(tmp_path: Path) -> None:

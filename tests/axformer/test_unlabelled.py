@@ -2,6 +2,7 @@
 
 import copy
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from transformers import AutoTokenizer, BertForTokenClassification
 from typer.testing import CliRunner
 
 import axformer
+from axformer.cli.characters import Terminal
+from axformer.cli.label import UNDO, _Labelling
 from axformer.cli.main import app
 from axformer.config import make_config
 from axformer.data.columns import OWN_ANSWERS
@@ -21,7 +24,7 @@ from axformer.data.written import compared
 from axformer.errors import ConfigError, DataError, InputError
 from axformer.intake.checkpoint import from_memory
 from axformer.intake.dataset import prepare
-from axformer.labels import given_labels, read_sheet, write_labels
+from axformer.labels import given_labels, put_labels, read_sheet, records_of, write_labels
 from axformer.opening import open_inputs
 from axformer.plan.trial import Trial
 from axformer.run import PruningRun
@@ -328,6 +331,65 @@ def test_a_person_labels_undoes_skips_and_stops(result: Path, tmp_path: Path) ->
     assert [record["by"] for record in after[3:]] == ["Eve"]
     rows = {row.id for row in read_sheet(copy).changed}
     assert {record["id"] for record in records} <= rows
+
+
+@pytest.mark.slow
+def test_people_who_label_at_once_lose_nothing(result: Path, tmp_path: Path) -> None:
+    (tmp_path / "answers.json").write_bytes((result / "answers.json").read_bytes())
+    sheet, file = read_sheet(tmp_path), tmp_path / "labels.jsonl"
+    people = [_Labelling(sheet, file, by, Terminal()) for by in ("Ann", "Bob")]
+    rows = sheet.changed[:6]
+    for row in rows:
+        for person in people:
+            person._take(row, row.before)
+    people[0]._take(rows[0], UNDO)
+    records = records_of(file)
+    assert [(one["id"], one["by"]) for one in records] == [
+        (row.id, by) for row in rows for by in ("Ann", "Bob") if (row, by) != (rows[-1], "Ann")
+    ]
+
+
+@pytest.mark.slow
+def test_a_correction_takes_the_place_of_what_the_same_person_said(result: Path, tmp_path: Path) -> None:
+    sheet, file = read_sheet(result), tmp_path / "labels.jsonl"
+    id = sheet.changed[0].id
+    put_labels(file, [{"id": id, "label": 0}])
+    put_labels(file, [{"id": id, "label": 0, "by": "Ann"}])
+    every = put_labels(file, [{"id": id, "label": 1}])
+    assert every == records_of(file) == [{"id": id, "label": 0, "by": "Ann"}, {"id": id, "label": 1}]
+    assert given_labels(sheet, every, "labels").labels == {}, "two people"
+    every += [{"id": id, "label": 1, "by": "Ann"}]
+    assert given_labels(sheet, every, "labels").labels == {id: 1}
+
+
+@pytest.mark.slow
+def test_a_certificate_of_another_model_than_the_result_has_does_not_pass(result: Path, tmp_path: Path) -> None:
+    large = tmp_path / "large"
+    shutil.copytree(result, large)
+    report = json.loads((large / "report.json").read_text(encoding="utf-8"))
+    last = max(point["seq"] for point in report["path"])
+    for point in report["path"]:  # as if the smallest model had been asked for
+        point["kept"] = point["seq"] == last
+    for form in report["forms"]:
+        form["seq"] = None
+    (large / "report.json").write_text(json.dumps(report), encoding="utf-8")
+    sheet = read_sheet(large)
+    first = next(model for model in sheet.models if model.form == "compact")
+    labels = {row.id: first.answers.get(row.place, row.before) for row in sheet.changed}
+    write_labels(large / "labels.jsonl", [{"id": id, "label": label} for id, label in labels.items()])
+    done = axformer_of("certify", large, "--json")
+    told = json.loads(done.stdout)
+    assert 0 < told["kept"] < last
+    assert (done.exit_code, told["is_certified"]) == (1, False)
+    assert f"the result has that of trial {last}, which is not certified" in told["sentence"]
+    assert not (tmp_path / "large-certified").exists()
+    sheet = sheet.model_copy(update={"before_training": True})
+    (result.parent / "trained").mkdir()
+    for name in ("report.json", "labels.jsonl"):
+        (result.parent / "trained" / name).write_bytes((large / name).read_bytes())
+    (result.parent / "trained" / "answers.json").write_text(sheet.model_dump_json(), encoding="utf-8")
+    done = axformer_of("certify", result.parent / "trained")
+    assert (done.exit_code, "says nothing of the trained model" in " ".join(done.output.split())) == (1, True)
 
 
 @pytest.mark.slow
