@@ -21,10 +21,17 @@ print(f"result={sys.argv[1]}", f"form={advice['form'] or ''}", f"certified={str(
 PYTHON
 
 if [ -n "$CERTIFY" ]; then
-    printf '\n## Certified on other rows\n\n' >> "$GITHUB_STEP_SUMMARY"
+    # The form that is advised, if it is one of the result; else the model in PyTorch.
+    deployed=$(python - "$OUTPUT" <<'PYTHON'
+import json, pathlib, sys
+advice = json.loads(pathlib.Path(sys.argv[1], "report.json").read_text("utf-8"))["advice"]
+print((not advice["of_untouched"] and advice["form"]) or "compact")
+PYTHON
+    )
+    printf '\n## Certified on other rows: %s\n\n' "$deployed" >> "$GITHUB_STEP_SUMMARY"
     answers=$(mktemp -d)
     axformer answers "$CHECKPOINT" --data "$CERTIFY" --output "$answers/old.jsonl" \
-        && axformer answers "$OUTPUT" --data "$CERTIFY" --output "$answers/new.jsonl" \
+        && axformer answers "$OUTPUT" --form "$deployed" --data "$CERTIFY" --output "$answers/new.jsonl" \
         && axformer certify --answers "$answers/old.jsonl" "$answers/new.jsonl" # which adds its verdict to the summary
     certified=$?
     rm -r "$answers"
