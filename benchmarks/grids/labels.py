@@ -54,6 +54,8 @@ ARMS: Mapping[str, Arm] = {
     )
 }
 _ROUNDING = 1e-9
+_CHECKED = 64
+"""Rows on which a form is compared with the model in memory."""
 _EPOCHS = {"ud-upos": 2, "rte": 5, "stsb": 4}
 _TASKS = {"ud-upos": "tagging", "stsb": "regression"}
 _NUMBERS = "stsb-pooled"
@@ -132,7 +134,9 @@ def falls_of(
     result: Path, home: Path, chosen: Iterable[tuple[int, str]], checkpoint: Checkpoint, arm: Arm, place: Place
 ) -> dict[tuple[int, str], dict[str, Any]]:
     """By how many points models of a path fall on held-out rows, with the 95 % interval; each by its trial and form."""
-    file, calibrate = read_plan_file(result), DataSource(str(rows_of(checkpoint, "calibrate", arm, place)))
+    file, fitted = read_plan_file(result), rows_of(checkpoint, "calibrate", arm, place)
+    checking = result / "checking.jsonl"
+    checking.write_text("".join(fitted.read_text("utf-8").splitlines(keepends=True)[:_CHECKED]), encoding="utf-8")
     trace = [Trial.model_validate_json(line) for line in (result / "trace.jsonl").read_text("utf-8").splitlines()]
     rows = read_rows(str(rows_of(checkpoint, "test", arm, place)))
     loaded = load_checkpoint(home).for_rows(rows)
@@ -145,11 +149,12 @@ def falls_of(
     point = 1 / POINT * (np.var(np.array(before.answers)) if is_number else -1.0)
     for seq, names in forms.items():
         output = result / f"made-{seq}"
-        made = apply_plan(file, home, calibrate, output, forms=names, stop=Stop(trace, seq), calibrate=calibrate)
+        given = DataSource(str(checking)), output
+        made = apply_plan(file, home, *given, forms=names, stop=Stop(trace, seq), calibrate=DataSource(str(fitted)))
         for one in made:
             assert isinstance(one, Form), f"it was made in the run: {one}"
-            given = single if one.name == ONNX_INT8 else data
-            differences = compare(before, measure(one.model, loaded.task, given.samples)).differences
+            asked = single if one.name == ONNX_INT8 else data
+            differences = compare(before, measure(one.model, loaded.task, asked.samples)).differences
             change = differences["loss" if is_number else "accuracy"]
             interval = sorted(float(end / point) for end in change.interval)
             found[seq, one.name] = {"fall": float(change.value / point), "interval": interval}

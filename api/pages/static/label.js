@@ -75,6 +75,11 @@ function send(body, back) {
   );
 }
 
+// What waits for its turn would be lost with the page.
+addEventListener("beforeunload", (event) => {
+  if (pending) event.preventDefault();
+});
+
 function putBack(form) {
   gone.delete(form.dataset.row);
   skipped.delete(form.dataset.row);
