@@ -86,7 +86,7 @@ def prune(
     checkpoint = for_run(from_memory(model, tokenizer, pooling), rows)
     inputs = fitted_together(settled, checkpoint, rows)
     check_rebuilt(checkpoint, inputs.validation)
-    opened = PruningRun.of(inputs, settled)
+    opened = PruningRun(inputs, settled.knobs, settled.run)
     if callable(score):
         opened.score_by(score)
     opened.look()

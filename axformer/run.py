@@ -15,7 +15,6 @@ from axformer.errors import ConfigError
 from axformer.evaluation.untouched import Untouched
 from axformer.forms.form import Form, NotMade
 from axformer.forms.onnx import check_packages
-from axformer.intake.checkpoint import Checkpoint
 from axformer.intake.dataset import DataSet, drawn_to_calibrate
 from axformer.intake.parts import check_deciding, shared_with, split_off
 from axformer.intake.rebuilt import check_own_format
@@ -24,14 +23,13 @@ from axformer.methods.confirmation import CONFIRMING, UNLABELLED, Choosing, meas
 from axformer.methods.decisions import Decisions
 from axformer.methods.targets import SpeedEstimate
 from axformer.model.number_format import cast
-from axformer.new_head import Headed
 from axformer.notes import CALIBRATION, notes_on
 from axformer.opening import Inputs, by_rows, check_fits, open_inputs, with_trained_head
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial
 from axformer.publishing import Decided, Made, publish
 from axformer.repair.refit import can_refit
-from axformer.repair.training import Repaired, Training, polish_training
+from axformer.repair.training import Repaired, polish_training
 from axformer.reporting.look import Look, check_training_rows, look_at
 from axformer.reporting.measure import BothMeasured, doubted, is_useless, measure_both
 from axformer.scores.importance import ScoreUnits
@@ -46,42 +44,34 @@ from axformer.wire.steps import OnStep, ignore
 class PruningRun:
     """A pass over a checkpoint: :meth:`open` it, :meth:`look`, iterate over :meth:`trials`, then :meth:`publish`."""
 
-    def __init__(
-        self,
-        checkpoint: Checkpoint,
-        validation: DataSet,
-        test: DataSet | None,
-        config: RunConfig,
-        repair: Training | None = None,
-        calibration: DataSet | None = None,
-        names: Mapping[str, str] | None = None,
-        headed: Headed | None = None,
-        asked: Run | None = None,
-        unlabelled: DataSet | None = None,
-        on_unlabelled: Sequence[str] = (),
-    ) -> None:
+    def __init__(self, inputs: Inputs, config: RunConfig, asked: Run | None = None) -> None:
+        """Begin a run over inputs that are loaded.
+
+        Args:
+            asked: what was asked for, for the files of the result.
+        """
+        checkpoint, validation, calibration = inputs.checkpoint, inputs.validation, inputs.calibration
         self._method = made_by(type(config))
         self._method.check(config, checkpoint)
-        check_fits(config, checkpoint, repair)
+        check_fits(config, checkpoint, inputs.repair)
         self.dimensions = checkpoint.dimensions
-        self._names = dict(names or {})
-        self._headed = headed
+        self._inputs = inputs
         self._asked = asked
         self._checkpoint = checkpoint
         self._validation = validation
-        self._unlabelled, self._on_unlabelled = unlabelled, on_unlabelled
+        self._unlabelled = inputs.unlabelled
         by_partners = isinstance(checkpoint.task, SentenceEmbedding) and checkpoint.task.by_partners
         is_labelled = validation.samples.encoded.labels_as != OWN_ANSWERS
         self.deciding, self._confirming = (
             split_off(validation, checkpoint, config) if is_labelled else (validation, None)
         )
         if by_partners:  # which stand in the place of labels
-            self._confirming, self._unlabelled = unlabelled, None
+            self._confirming, self._unlabelled = inputs.unlabelled, None
         check_deciding(self.deciding)
         self.config, self._on_points = by_rows(config, self._confirming, self._unlabelled)
         config = self.config
-        self._test = test
-        self._repair = repair
+        self._test = inputs.test
+        self._repair = inputs.repair
         self.calibration = calibration
         self._repaired: Repaired | None = None
         self._targets = targets_of(checkpoint, config, validation.samples)
@@ -147,26 +137,12 @@ class PruningRun:
         inputs = open_inputs(settled.located(paths or {}), device)
         if names is not None:
             inputs = replace(inputs, names=names)
-        opened = cls.of(inputs, settled)
+        opened = cls(inputs, config, settled.run)
         if head is None:
             return opened
         # Made once before, so that what does not fit is refused before the training.
         headed = with_trained_head(inputs, head, config, surroundings or Surroundings())
-        return cls.of(headed, settled)
-
-    @classmethod
-    def of(cls, inputs: Inputs, settled: SettledRun) -> "PruningRun":
-        """A run over inputs that are loaded."""
-        return cls(
-            *(inputs.checkpoint, inputs.validation, inputs.test, settled.knobs),
-            repair=inputs.repair,
-            calibration=inputs.calibration,
-            names=inputs.names,
-            headed=inputs.headed,
-            asked=settled.run,
-            unlabelled=inputs.unlabelled,
-            on_unlabelled=inputs.notes,
-        )
+        return cls(headed, config, settled.run)
 
     def score_by(self, score: ScoreUnits) -> None:
         """Let a function score heads and neurons.
@@ -192,7 +168,7 @@ class PruningRun:
         seen = look_at(self._checkpoint, self.deciding, self._ground.untouched.measured(keep=True))
         if not self.config.accept_poor_model:
             seen.check()
-            if self._repair is not None and self._repair.settings.needs_labels and self._headed is None:
+            if self._repair is not None and self._repair.settings.needs_labels and self._inputs.headed is None:
                 check_training_rows(self._checkpoint, self._repair.rows, self.config)
         return seen
 
@@ -296,7 +272,7 @@ class PruningRun:
                 unlabelled=self._unlabelled,
                 deciding=self.deciding,
             ),
-            *self._on_unlabelled,
+            *self._inputs.notes,
             *(f"validation data: {note}" for note in drawn),
             *self._method.notes(self.config, self.deciding.samples, is_trained=self._repair is not None),
             *(f"{name} data: {doubt}" for name, doubt in self._doubts.items()),
@@ -391,7 +367,7 @@ class PruningRun:
         self.repair()
         repaired = self._repaired
         decided = Decided(
-            *(self._checkpoint, self.decisions, self.config, self._names, self._headed, self._doubts),
+            *(self._checkpoint, self.decisions, self.config, self._inputs.names, self._inputs.headed, self._doubts),
             notes=self.notes,
             run=self._asked,
             allowed=self._allowed,

@@ -18,6 +18,7 @@ from axformer.config import make_config
 from axformer.data.reading import rows_of
 from axformer.intake.checkpoint import from_memory
 from axformer.intake.dataset import prepare
+from axformer.opening import Inputs
 from axformer.plan.trial import Trial
 from axformer.run import PruningRun
 from tests.tiny_families import tiny_family_model, tiny_family_tokenizer
@@ -47,7 +48,7 @@ def write_run(family: str, name: str, directory: Path) -> None:
     model = tiny_family_model(family, AutoModelForSequenceClassification, num_labels=3)
     checkpoint = from_memory(model, tiny_family_tokenizer(family))
     rows = rows_of(tiny_rows(40, labels=3))
-    run = PruningRun(checkpoint, prepare(rows, checkpoint, config), None, config)
+    run = PruningRun(Inputs(checkpoint, prepare(rows, checkpoint, config)), config)
     trials = list(run.trials())
     plan = run.plan.model_dump_json(indent=1)
     resumed = list(run.trials(replay=trials[: len(trials) // 2]))

@@ -1,11 +1,14 @@
 """Opens runs over files in tests, by their parts."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from axformer.config import Preset, PublishedConfig, RunConfig
 from axformer.data.columns import DataSource
+from axformer.methods.progress import Progress, meter_of
+from axformer.plan.elements import Dimensions
+from axformer.plan.trial import Trial
 from axformer.run import PruningRun
 from axformer.surroundings import Surroundings
 from axformer.wire.finetuning import FinetuneSettings
@@ -46,3 +49,10 @@ def open_run(
     """Open such a run."""
     settled = run_of(checkpoint, validation, **parts)
     return PruningRun.open(settled, device=device, names=names, surroundings=surroundings)
+
+
+def progress_of(trials: Iterable[Trial], dimensions: Dimensions, config: RunConfig, *, ended: bool = False) -> Progress:
+    """The progress of a run with these trials."""
+    meter = meter_of(dimensions, config)
+    meter.add(trials)
+    return meter.progress(ended=ended)

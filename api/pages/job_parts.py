@@ -14,7 +14,7 @@ from api.services.paths import points_of
 from api.views.jobs import job_read
 from axformer.forms.kinds import KINDS
 from axformer.reporting.deploy_table import deployables
-from axformer.reporting.deployable import TITLES
+from axformer.reporting.deployable import TITLES, Deployable
 from axformer.scores.path_costs import PathModel, told_beyond
 from axformer.wire.labelling import FormStandingRead, LabellingRead
 from store.repositories.events import events_after
@@ -160,28 +160,13 @@ def bundles_of(files: Sequence[Artifact]) -> Bundles:
 
 
 @dataclass(frozen=True)
-class ResultRow:
-    """One line of the table of forms, as text."""
-
-    title: str
-    place: str
-    """What is loaded, in the result; empty if it does not lie there."""
-    metric: str
-    change: str
-    changed: str
-    milliseconds: str
-    times: str
-    per_second: str
-    megabytes: str
-    is_best: bool
-
-
-@dataclass(frozen=True)
 class Deploy:
     """The table of forms, and which to take."""
 
     metric: str
-    rows: Sequence[ResultRow]
+    rows: Sequence[tuple[Deployable, Sequence[str]]]
+    """Each form with its cells, as :meth:`axformer.reporting.deployable.Deployables.table` has them."""
+    best: Deployable | None
     sentence: str
     advised: Bundle | None
     """The files of the advised form."""
@@ -192,13 +177,8 @@ def deploy_of(summary: Mapping[str, Any] | None, bundles: Bundles) -> Deploy | N
     found = deployables(summary or {})
     if found is None:
         return None
-    best, text = found.best, found.table()
-    rows = [
-        ResultRow(title, one.place, metric, change, changed, milliseconds, times, rate, size, is_best=one is best)
-        for one, (title, metric, change, changed, milliseconds, times, rate, size) in zip(
-            found.rows, text.rows, strict=True
-        )
-    ]
+    best = found.best
     is_here = best is not None and best.directory is not None
     advised = next((form for form in bundles.forms if best is not None and is_here and form.name == best.name), None)
-    return Deploy(text.head[1], rows, found.sentence, advised)
+    rows = list(zip(found.rows, found.table().rows, strict=True))
+    return Deploy(found.what, rows, best, found.sentence, advised)

@@ -10,7 +10,8 @@ from api.http.answers import choose
 from api.http.paging import MOST_NUMBER, LimitDep
 from api.openapi import answers
 from api.services import event_stream, jobs
-from api.views.rows import events_page
+from api.views.jobs import fields_of
+from api.views.rows import page_after
 from axformer.wire.base import PageRead
 from axformer.wire.events import EventRead
 from store.repositories.events import events_after
@@ -49,7 +50,8 @@ def get_events(
     job = jobs.find(session, caller.team_id, job_id)
     if choose(accept, ("application/json", _SSE)) != _SSE:
         response.headers.update(_VARY)
-        return events_page(events_after(session, job.id, after=after, limit=limit.page), after)
+        page = events_after(session, job.id, after=after, limit=limit.page)
+        return page_after([fields_of(EventRead, event) for event in page.items], after, has_more=page.has_more)
     begin = after if last_event_id is None else last_event_id
     if last_event_id is not None and job.state in TERMINAL and begin >= job.event_count:
         return Response(status_code=204, headers=_VARY)  # the one answer after which browsers do not connect again

@@ -13,7 +13,7 @@ from api.openapi import answers
 from api.resources import Resources
 from api.services import jobs, trace_formats
 from api.services.trace_formats import CSV, JSON, NDJSON, SUFFIXES, WRITERS
-from api.views.rows import trials_page
+from api.views.rows import page_after
 from axformer.plan.trial import Trial
 from axformer.wire.base import PageRead
 from store.repositories.keys import Caller
@@ -51,7 +51,7 @@ def get_trace(
     if media_type != JSON:
         return whole_trace(resources, caller, job.id, media_type, after, limit.asked)
     page = trials_after(session, job.id, after=after, limit=limit.page)
-    return as_json(trials_page(page, after), _VARY)
+    return as_json(page_after(page.items, after, has_more=page.has_more), _VARY)
 
 
 def whole_trace(

@@ -8,9 +8,10 @@ from api.deps import AdminDep, CallerDep, SessionDep, SettingsDep, WriterDep
 from api.http.paging import MOST_NUMBER, LimitDep
 from api.openapi import answers
 from api.services import jobs, webhooks
-from api.views.rows import deliveries_page, delivery_read, secret_created, secret_read
+from api.views.jobs import fields_of
+from api.views.rows import delivery_read, page_after
 from axformer.wire.base import PageRead
-from axformer.wire.webhooks import DeliveryRead, WebhookSecretCreated, WebhookSecretList
+from axformer.wire.webhooks import DeliveryRead, WebhookSecretCreated, WebhookSecretList, WebhookSecretRead
 from store.repositories.audit import note
 from store.repositories.deliveries import deliveries_after, valid_secrets
 
@@ -29,7 +30,7 @@ def post_secret(caller: AdminDep, session: SessionDep, settings: SettingsDep) ->
     The previous one also signs for a day, so that receivers can switch without a gap; older ones stop signing.
     """
     made = webhooks.create_secret(session, settings, caller)
-    return secret_created(made)
+    return fields_of(WebhookSecretCreated, made.row, secret=made.text)
 
 
 @router.get(
@@ -39,7 +40,8 @@ def post_secret(caller: AdminDep, session: SessionDep, settings: SettingsDep) ->
 )
 def list_secrets(caller: CallerDep, session: SessionDep) -> WebhookSecretList:
     """List your team's secrets, the newest first."""
-    return WebhookSecretList(data=[secret_read(row) for row in valid_secrets(session, caller.team_id)])
+    rows = valid_secrets(session, caller.team_id)
+    return WebhookSecretList(data=[fields_of(WebhookSecretRead, row) for row in rows])
 
 
 @router.delete(
@@ -67,7 +69,8 @@ def list_deliveries(
 ) -> PageRead[DeliveryRead, int]:
     """See the deliveries of a job's webhook: attempts, the last status, the time of the next attempt, or `dead`."""
     job = jobs.find(session, caller.team_id, job_id)
-    return deliveries_page(deliveries_after(session, job.id, after=after, limit=limit.page), after)
+    page = deliveries_after(session, job.id, after=after, limit=limit.page)
+    return page_after([delivery_read(delivery) for delivery in page.items], after, has_more=page.has_more)
 
 
 @router.post(

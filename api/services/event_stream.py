@@ -23,7 +23,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.concurrency import run_in_threadpool
 
 from api.resources import Resources
-from api.views.rows import event_read
+from api.views.jobs import fields_of
 from axformer.wire.events import PROGRESS, EventRead, ProgressData
 from axformer.wire.steps import Step
 from store.repositories.events import events_after
@@ -65,7 +65,7 @@ async def stream(
             for event in news.events:
                 after = event.seq
                 yield format_sse_event(
-                    data_str=event_read(event).model_dump_json(), event=event.type, id=str(event.seq)
+                    data_str=fields_of(EventRead, event).model_dump_json(), event=event.type, id=str(event.seq)
                 )
             if news.is_last:
                 return

@@ -1,5 +1,7 @@
 """Other rows of the store as the API shows them: the public fields, without secrets."""
 
+from collections.abc import Sequence
+from typing import TypeVar
 from urllib.parse import quote
 
 from api.services.keys import Replaced
@@ -9,21 +11,21 @@ from axformer.wire.artifacts import ArtifactRead, UploadRead
 from axformer.wire.base import PageRead
 from axformer.wire.events import EventRead
 from axformer.wire.keys import AuditRead, KeyCreated, KeyRead, KeyRotated
-from axformer.wire.webhooks import DeliveryRead, DeliveryState, WebhookSecretCreated, WebhookSecretRead
+from axformer.wire.webhooks import DeliveryRead, DeliveryState
 from store.page import Page
 from store.references import shown
-from store.repositories.deliveries import NewSecret
 from store.repositories.keys import NewKey
 from store.tables.audit import AuditEntry
 from store.tables.files import Artifact, Upload
-from store.tables.jobs import Event
 from store.tables.teams import ApiKey
-from store.tables.webhooks import Delivery, WebhookSecret
+from store.tables.webhooks import Delivery
+
+Numbered = TypeVar("Numbered", EventRead, DeliveryRead, Trial)
 
 
-def event_read(event: Event) -> EventRead:
-    """An event as it is shown."""
-    return fields_of(EventRead, event)
+def page_after(data: Sequence[Numbered], after: int, *, has_more: bool) -> PageRead[Numbered, int]:
+    """What follows this number as a page; an empty one continues where it was asked to begin."""
+    return PageRead(data=list(data), has_more=has_more, next=data[-1].seq if data else after)
 
 
 def artifact_read(artifact: Artifact) -> ArtifactRead:
@@ -36,40 +38,10 @@ def upload_read(upload: Upload) -> UploadRead:
     return fields_of(UploadRead, upload, uri=f"upload:{upload.id}")
 
 
-def events_page(page: Page[Event], after: int) -> PageRead[EventRead, int]:
-    """Events as a page; an empty page continues where it was asked to begin."""
-    following = page.items[-1].seq if page.items else after
-    events = [event_read(event) for event in page.items]
-    return PageRead[EventRead, int](data=events, has_more=page.has_more, next=following)
-
-
-def secret_read(row: WebhookSecret) -> WebhookSecretRead:
-    """A secret as it is shown, without its text."""
-    return fields_of(WebhookSecretRead, row)
-
-
-def secret_created(new: NewSecret) -> WebhookSecretCreated:
-    """A secret as it is shown once."""
-    return fields_of(WebhookSecretCreated, new.row, secret=new.text)
-
-
 def delivery_read(delivery: Delivery) -> DeliveryRead:
     """A message as it is shown."""
     next_at = delivery.next_at if delivery.state is DeliveryState.PENDING else None
     return fields_of(DeliveryRead, delivery, url=shown(delivery.url), next_at=next_at)
-
-
-def deliveries_page(page: Page[Delivery], after: int) -> PageRead[DeliveryRead, int]:
-    """Messages as a page; an empty page continues where it was asked to begin."""
-    following = page.items[-1].seq if page.items else after
-    messages = [delivery_read(delivery) for delivery in page.items]
-    return PageRead[DeliveryRead, int](data=messages, has_more=page.has_more, next=following)
-
-
-def trials_page(page: Page[Trial], after: int) -> PageRead[Trial, int]:
-    """Trials as a page; an empty page continues where it was asked to begin."""
-    following = page.items[-1].seq if page.items else after
-    return PageRead[Trial, int](data=list(page.items), has_more=page.has_more, next=following)
 
 
 def key_read(row: ApiKey) -> KeyRead:

@@ -174,8 +174,6 @@ class Architecture:
     """The last step after the layers of a prepared model are cut."""
     needs: Callable[[Any, Plan], str | None] = lambda *_: None
     """Why a model with this config cannot do without the layers that a plan drops; None if it can."""
-    last_norm: str | None = None
-    """The name, in a base model, of the norm after the last layer; None if the layers end with their own."""
     shorten: Callable[[Any, Plan], None] = _unchanged
     """The last step after the dropped layers were taken out of a prepared model."""
 

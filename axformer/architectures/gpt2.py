@@ -39,6 +39,5 @@ GPT2 = Architecture(
     read_position=read_last,
     causal=True,
     needs=_needs,
-    last_norm="ln_f",
     config_keys=("classifier_dropout", "hidden_dropout", "is_causal"),
 )

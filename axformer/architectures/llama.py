@@ -91,7 +91,6 @@ def _family(model_type: str, head_norms: tuple[str, ...] = ()) -> Architecture:
         max_tokens=_max_tokens,
         read_position=read_last,
         causal=True,
-        last_norm="norm",
         config_keys=("is_causal",),
         older_names={f"{name}.projection": name for name in _SHARED},
     )

@@ -37,6 +37,5 @@ MODERNBERT = Architecture(
     read_position=_read_position,
     reads_behind_padding=(AutoModelForMultipleChoice,),
     needs=_needs,
-    last_norm="final_norm",
     config_keys=("global_attn_every_n_layers", "global_rope_theta", "head_dim", "local_rope_theta", "sliding_window"),
 )

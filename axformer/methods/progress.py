@@ -51,13 +51,6 @@ def meter_of(dimensions: Dimensions, config: RunConfig) -> Meter:
     return meter
 
 
-def progress_of(trials: Iterable[Trial], dimensions: Dimensions, config: RunConfig, *, ended: bool = False) -> Progress:
-    """The progress of a run with these trials."""
-    meter = meter_of(dimensions, config)
-    meter.add(trials)
-    return meter.progress(ended=ended)
-
-
 _FIRST = 2
 """Trials until the first plan is done."""
 

@@ -4,7 +4,7 @@ A block can thus be observed, changed and run again without running the blocks b
 of the data, tokens times hidden size, are held.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -17,8 +17,6 @@ from axformer.evaluation.multiply import multiply_fast
 from axformer.evaluation.walk import Walk
 from axformer.plan.blocks import Block, all_blocks
 from axformer.plan.plan import LayerPlan, Plan
-
-See = Callable[[Batch, Tensor], None]
 
 
 class _Arrived(Exception):  # noqa: N818 - not an error

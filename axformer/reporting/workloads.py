@@ -93,13 +93,6 @@ def own_workloads(encoded: Encoded, tokenizer: Any, limits: InputLimits, sizes: 
     ]
 
 
-def typical(encoded: Encoded, tokenizer: Any) -> Workload:
-    """One row of the median length."""
-    lengths = encoded.lengths
-    row = sorted(range(len(lengths)), key=lengths.__getitem__)[(len(lengths) - 1) // 2]
-    return Workload(1, lengths[row], [_batch(encoded, [row], tokenizer)])
-
-
 def _own_batches(encoded: Encoded, batch: int, tokenizer: Any) -> list[dict[str, Tensor]]:
     """Batches of consecutive rows; small data starts over from the first row."""
     count = min(OWN_BATCHES, -(-len(encoded.labels) // batch))

@@ -45,8 +45,6 @@ class PairedTest:
     """The tested metric in words."""
     p_value: Callable[[np.ndarray], float]
     """Computes a p-value from a model's table; it is small if the metric fell by less than the margin."""
-    fall: Callable[[np.ndarray], float]
-    """Computes from a model's table how far the metric fell on these rows."""
 
 
 def score(gained: np.ndarray, lost: np.ndarray, rows: int, margin: float) -> np.ndarray:

@@ -114,8 +114,8 @@ def opened(
 
 def bytes_of(run: PruningRun) -> bytes:
     """The weights of the trained model."""
-    assert run._headed is not None
-    return (run._headed.directory / "model.safetensors").read_bytes()
+    assert run._inputs.headed is not None
+    return (run._inputs.headed.directory / "model.safetensors").read_bytes()
 
 
 def timeless(trials: list[Trial]) -> list[Trial]:
@@ -134,10 +134,10 @@ def test_the_same_seed_gives_the_same_bytes_and_another_one_others(files: Path) 
 
 def test_the_trained_model_knows_its_classes_and_has_learned(files: Path) -> None:
     run = opened(files, finetune=LESSONS.model_copy(update={"epochs": 8, "dropout": False}))
-    assert run._headed is not None
-    model = AutoModelForSequenceClassification.from_pretrained(run._headed.directory)
+    assert run._inputs.headed is not None
+    model = AutoModelForSequenceClassification.from_pretrained(run._inputs.headed.directory)
     assert model.config.id2label == {0: "no", 1: "yes"}
-    curve = run._headed.record.curve
+    curve = run._inputs.headed.record.curve
     trained = [point.loss for point in curve if point.loss is not None]
     third = len(trained) // 3
     assert sum(trained[-third:]) < sum(trained[:third])

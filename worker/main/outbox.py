@@ -6,7 +6,6 @@ long as there is one, each idle worker sends one message at a time; surplus mess
 
 from collections.abc import Callable
 
-import structlog
 from sqlalchemy.orm import Session
 
 from store.repositories.claims import is_anything_claimable
@@ -16,7 +15,6 @@ from store.session import Sessions, session_scope
 from worker.base.context import KNOBS, is_compatible
 from worker.base.periodic import Periodic
 
-_LOG = structlog.get_logger(__name__)
 _OUTBOX_BATCH = 1000
 """Most outbox rows settled at a time; more than one round normally finds."""
 

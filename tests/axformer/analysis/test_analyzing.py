@@ -24,7 +24,7 @@ from axformer.analyzing import carry_out, open_analysis, write_analysis
 from axformer.cli.main import app
 from axformer.data.columns import DataSource
 from axformer.errors import AxFormerError, DataError
-from axformer.opening import check_fits
+from axformer.opening import Inputs, check_fits
 from axformer.run import PruningRun
 from axformer.surroundings import Surroundings
 from axformer.wire.analysis import Analysis, Kept
@@ -80,7 +80,7 @@ def test_every_task_has_its_reports_and_commands_that_fit_the_model(case: Case, 
         assert arguments["command"] == "prune"
         config = config_of(arguments)
         check_fits(config, inputs.checkpoint, None)
-        PruningRun(inputs.checkpoint, inputs.data, None, config.model_copy(update={"confirm": 0.0}))
+        PruningRun(Inputs(inputs.checkpoint, inputs.data), config.model_copy(update={"confirm": 0.0}))
     write_analysis(analysis, tmp_path / "out")
     assert Analysis.model_validate_json((tmp_path / "out" / "analysis.json").read_text()) == analysis
     page = (tmp_path / "out" / "analysis.html").read_text()

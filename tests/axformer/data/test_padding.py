@@ -22,6 +22,7 @@ from axformer.errors import CheckpointError
 from axformer.forms.facts import facts_of
 from axformer.intake.checkpoint import Checkpoint, from_memory
 from axformer.intake.dataset import prepare
+from axformer.opening import Inputs
 from axformer.repair.finetune import Lesson, finetune
 from axformer.repair.teacher import TaskLoss
 from axformer.run import PruningRun
@@ -159,7 +160,7 @@ def test_rows_that_go_alone_are_learned_from_in_the_same_steps() -> None:
 def test_a_pass_bakes_no_pad_token_in(tmp_path: Path) -> None:
     checkpoint = checkpoint_of("gpt2", AutoModelForSequenceClassification, None, has_token=False, side="right")
     settings = PassConfig(majority_fraction=0.2)
-    run = PruningRun(checkpoint, prepare(rows_of(tiny_rows(16)), checkpoint, settings), None, settings)
+    run = PruningRun(Inputs(checkpoint, prepare(rows_of(tiny_rows(16)), checkpoint, settings)), settings)
     assert any("one at a time" in note for note in run.notes)
     list(run.trials())
     report = run.publish(tmp_path / "out")

@@ -7,6 +7,7 @@ import torch
 
 from axformer.config import PassConfig, make_config
 from axformer.intake.dataset import prepare
+from axformer.opening import Inputs
 from axformer.plan.trial import Trial
 from axformer.run import PruningRun
 from axformer.scores.measured import measure
@@ -26,7 +27,7 @@ def run_of(case: Case, **knobs: object) -> PruningRun:
     )
     assert isinstance(config, PassConfig)
     checkpoint = checkpoint_of(case)
-    return PruningRun(checkpoint, prepare(data_of(case).rows, checkpoint, config), None, config)
+    return PruningRun(Inputs(checkpoint, prepare(data_of(case).rows, checkpoint, config)), config)
 
 
 def timeless(trials: Sequence[Trial]) -> list[Trial]:

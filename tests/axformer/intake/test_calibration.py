@@ -19,6 +19,7 @@ from axformer.data.reading import read_rows, rows_of
 from axformer.errors import ConfigError, DataError
 from axformer.intake.dataset import prepare, prepare_calibration, prepare_inputs
 from axformer.intake.likeness import SHORTER_TOKENS, UNKNOWN_SHARE, TokenFigures, figures_of, unlike
+from axformer.opening import Inputs
 from axformer.plan.plan import Plan
 from axformer.repair.refit import refit_plan
 from axformer.repair.storage import read_refit
@@ -202,7 +203,7 @@ def test_a_run_says_before_it_begins_what_it_cannot_fit() -> None:
     for family in ("albert", "bert"):
         whole = checkpoint_of(Case(family, "classification"))
         many = rows_of(tiny_rows(200, labels=3))
-        notes[family] = PruningRun(whole, prepare(many, whole, config), None, config).notes
+        notes[family] = PruningRun(Inputs(whole, prepare(many, whole, config)), config).notes
     (note,) = notes["albert"]
     assert note.startswith("the layers of models of type 'albert' share their weights")
     assert notes["bert"] == [], "so many tokens suffice"

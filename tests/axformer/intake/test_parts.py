@@ -14,6 +14,7 @@ from axformer.errors import ConfigError, InputError
 from axformer.intake.checkpoint import from_memory
 from axformer.intake.dataset import prepare
 from axformer.intake.parts import confirming_places, split_off
+from axformer.opening import Inputs
 from axformer.pruning import prune
 from axformer.run import PruningRun
 from tests.tiny_models import tagged_rows, tiny_config, tiny_head, tiny_model, tiny_rows, tiny_tokenizer
@@ -59,7 +60,7 @@ def test_parts_that_are_too_small_are_refused() -> None:
     config = make_config("paper", {"confirm": 0.1})
     data = prepare(rows_of(tiny_rows(4)), CHECKPOINT, config)
     with pytest.raises(InputError, match=r"confirm=0\.1 of the 4 validation rows is less than one row"):
-        PruningRun(CHECKPOINT, data, None, config)
+        PruningRun(Inputs(CHECKPOINT, data), config)
 
 
 def test_a_part_of_one_class_may_confirm_and_not_decide() -> None:

@@ -18,6 +18,7 @@ from axformer.intake.checkpoint import from_memory
 from axformer.intake.dataset import prepare, prepare_inputs
 from axformer.intake.parts import FEW_INPUTS, split_off
 from axformer.methods.axformer.judge import folds_of
+from axformer.opening import Inputs
 from axformer.repair.refit import CHECKED_EVERY, Calibration
 from axformer.run import PruningRun
 from axformer.scores.certificate import certify
@@ -143,7 +144,7 @@ def test_an_order_of_classes_is_found_and_tested_on_different_inputs() -> None:
 
 def test_forty_texts_a_thousand_times_certify_nothing() -> None:
     config = make_config("smallest", {**COMPRESS, "table_rows": 16})
-    run = PruningRun(CHECKPOINT, prepare(rows_of(repeated(DIFFERENT[:40], 25)), CHECKPOINT, config), None, config)
+    run = PruningRun(Inputs(CHECKPOINT, prepare(rows_of(repeated(DIFFERENT[:40], 25)), CHECKPOINT, config)), config)
     repeats, few, _, points, drawn = run.notes
     assert "its 1,000 rows hold 40 different inputs" in repeats
     assert "only 24 different inputs decide" in few
@@ -178,16 +179,16 @@ def test_one_input_decides_nothing(preset: str) -> None:
     rows = [{"text": "word1 word2", "label": place % 2} for place in range(60)]
     config = make_config(preset)
     with pytest.raises(InputError, match="has the same input in its 60 rows, and rows that decide must differ"):
-        PruningRun(CHECKPOINT, prepare(rows_of(rows), CHECKPOINT, config), None, config)
+        PruningRun(Inputs(CHECKPOINT, prepare(rows_of(rows), CHECKPOINT, config)), config)
 
 
 def test_fewer_inputs_than_parts_are_refused_and_few_are_told() -> None:
     robust, paper = make_config("robust"), make_config("paper")
     two = prepare(rows_of(repeated(DIFFERENT[:2], 30)), CHECKPOINT, robust)
     with pytest.raises(ConfigError, match="safeguard=5 is more than the 2 different inputs among the rows that decide"):
-        list(PruningRun(CHECKPOINT, two, None, robust).trials())
+        list(PruningRun(Inputs(CHECKPOINT, two), robust).trials())
     for inputs in (FEW_INPUTS - 1, FEW_INPUTS):
-        run = PruningRun(CHECKPOINT, prepare(rows_of(DIFFERENT[:inputs]), CHECKPOINT, paper), None, paper)
+        run = PruningRun(Inputs(CHECKPOINT, prepare(rows_of(DIFFERENT[:inputs]), CHECKPOINT, paper)), paper)
         assert any(f"only {inputs} different inputs decide" in note for note in run.notes) == (inputs < FEW_INPUTS)
 
 
@@ -195,12 +196,12 @@ def test_deciding_rows_that_calibrate_are_drawn_as_those_of_their_own() -> None:
     """The same rows as deciding and as calibration data give the same model, which the capped draw alone decides."""
     config = make_config("smallest", {**COMPRESS, "confirm": 0.0, "within_points": None, "calibrate_rows": 25})
     data = prepare(rows_of(DIFFERENT[:100]), CHECKPOINT, config)
-    drawn = PruningRun(CHECKPOINT, data, None, config)
+    drawn = PruningRun(Inputs(CHECKPOINT, data), config)
     list(drawn.trials())
     assert len(drawn._ground.calibration) == 25
     assert any("weights are fitted to 25 of its 100 rows, drawn at random" in note for note in drawn.notes)
     own = prepare_inputs(data.rows, data.rows.at(sorted(_places(drawn, data.samples))), CHECKPOINT, config)
-    other = PruningRun(CHECKPOINT, data, None, config, calibration=own)
+    other = PruningRun(Inputs(CHECKPOINT, data, calibration=own), config)
     list(other.trials())
     assert other.plan == drawn.plan
     weights = [run.compact_model().state_dict() for run in (drawn, other)]

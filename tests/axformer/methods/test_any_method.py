@@ -13,9 +13,11 @@ from axformer.errors import PlanError
 from axformer.intake.checkpoint import from_memory
 from axformer.intake.dataset import prepare
 from axformer.methods.base import made_by, plan_of
-from axformer.methods.progress import meter_of, progress_of
+from axformer.methods.progress import meter_of
+from axformer.opening import Inputs
 from axformer.plan.trial import Trial, Verdict
 from axformer.run import PruningRun
+from tests.runs import progress_of
 from tests.tiny_models import tiny_model, tiny_rows, tiny_tokenizer
 
 CHECKPOINT = from_memory(tiny_model(), tiny_tokenizer())
@@ -53,7 +55,7 @@ configs = st.sampled_from(
 
 
 def run_of(config: RunConfig) -> PruningRun:
-    return PruningRun(CHECKPOINT, prepare(ROWS, CHECKPOINT, config), None, config)
+    return PruningRun(Inputs(CHECKPOINT, prepare(ROWS, CHECKPOINT, config)), config)
 
 
 def timeless(trials: Sequence[Trial]) -> list[Trial]:

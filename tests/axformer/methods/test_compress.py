@@ -31,6 +31,7 @@ from axformer.methods.compress.method import allocate
 from axformer.methods.compress.table import Level, curve
 from axformer.methods.progress import meter_of
 from axformer.model.number_format import cast
+from axformer.opening import Inputs
 from axformer.plan.blocks import Block, blocks_of_layer
 from axformer.plan.elements import Dimensions, encoder_share
 from axformer.plan.levels import MULTIPLE, measured_sizes, sizes_of
@@ -120,7 +121,7 @@ def test_measured_sizes_are_some_of_all(heads: int, neurons: int) -> None:
 )
 def test_every_budget_is_kept_and_each_model_is_what_its_trial_says(case: Case) -> None:
     checkpoint = checkpoint_of(case)
-    run = PruningRun(checkpoint, prepare(data_of(case).rows, checkpoint, COMPRESS), None, COMPRESS)
+    run = PruningRun(Inputs(checkpoint, prepare(data_of(case).rows, checkpoint, COMPRESS)), COMPRESS)
     trials = list(run.trials())
     full = Plan.full(run.dimensions)
     assert len(trials) > 1
@@ -146,7 +147,7 @@ def test_a_speed_is_reached_beside_a_vocabulary_if_it_can_be(wanted: int, is_rea
     checkpoint = checkpoint_of(Case("gpt2", "causal_lm"))
     _, config = config_for(parse_goal(f"operations={wanted}"), {"max_length": 24, "repair": "none"})
     data = prepare(data_of(Case("gpt2", "causal_lm")).rows, checkpoint, config)
-    run, resumed = (PruningRun(checkpoint, data, None, config) for _ in range(2))
+    run, resumed = (PruningRun(Inputs(checkpoint, data), config) for _ in range(2))
     trials, targets = list(run.trials()), run.decisions.targets
     assert len(trials) <= meter_of(run.dimensions, config).longest
     assert targets.is_reached(run.plan) == is_reached
@@ -161,7 +162,7 @@ def test_a_speed_is_reached_beside_a_vocabulary_if_it_can_be(wanted: int, is_rea
 
 
 def test_a_resumed_run_takes_the_level_table_from_its_trace() -> None:
-    run, resumed = (PruningRun(TINY, prepare(TINY_ROWS, TINY, COMPRESS), None, COMPRESS) for _ in range(2))
+    run, resumed = (PruningRun(Inputs(TINY, prepare(TINY_ROWS, TINY, COMPRESS)), COMPRESS) for _ in range(2))
     told: list[Step] = []
     trials = list(run.trials(surroundings=Surroundings(on_step=told.append)))
     assert [trial.levels is not None for trial in trials] == [False, True, False, False]
@@ -187,14 +188,14 @@ def test_the_time_left_is_that_of_budgets_without_the_table() -> None:
 @cache
 def tiny_trials() -> list[Trial]:
     """All budgets of a tiny model."""
-    return list(PruningRun(TINY, prepare(TINY_ROWS, TINY, COMPRESS), None, COMPRESS).trials())
+    return list(PruningRun(Inputs(TINY, prepare(TINY_ROWS, TINY, COMPRESS)), COMPRESS).trials())
 
 
 @pytest.mark.parametrize(
     "changed", [{"leaving": (0, 0, 1, 2)}, {"divergences": (0.0,)}, {"divergences": (float("nan"),) * 5}]
 )
 def test_a_level_table_of_another_model_is_refused(changed: dict[str, Any]) -> None:
-    run = PruningRun(TINY, prepare(TINY_ROWS, TINY, COMPRESS), None, COMPRESS)
+    run = PruningRun(Inputs(TINY, prepare(TINY_ROWS, TINY, COMPRESS)), COMPRESS)
     base, first = tiny_trials()[:2]
     assert first.levels is not None
     assert len(first.levels[0].leaving) == 4
@@ -373,7 +374,7 @@ def test_knobs_that_do_not_fit_are_refused(preset: str, knobs: dict[str, object]
 def test_without_refit_the_weights_that_stay_are_the_checkpoints() -> None:
     checkpoint = checkpoint_of(Case("bert", "classification"))
     config = make_config("paper", {**ALL, "repair": "none", "budgets": [0.7]})
-    run = PruningRun(checkpoint, prepare(rows_of(tiny_rows(20, labels=3)), checkpoint, config), None, config)
+    run = PruningRun(Inputs(checkpoint, prepare(rows_of(tiny_rows(20, labels=3)), checkpoint, config)), config)
     list(run.trials())
     small = run.compact_model()
     full = run.dimensions.intermediate_size

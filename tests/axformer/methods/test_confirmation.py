@@ -15,6 +15,7 @@ from axformer.intake.checkpoint import from_memory
 from axformer.intake.dataset import prepare
 from axformer.intake.parts import split_off
 from axformer.methods.confirmation import CONFIRMING, Choosing, MeasuredPath, kept_of, measure_path, note_of
+from axformer.opening import Inputs
 from axformer.plan.path import Point, points_of
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial
@@ -42,7 +43,7 @@ ROUNDING = 1e-4
 
 def run_of(config: PassConfig) -> PruningRun:
     held_out = prepare(TEST, CHECKPOINT, config)
-    return PruningRun(CHECKPOINT, prepare(ROWS, CHECKPOINT, config), held_out, config)
+    return PruningRun(Inputs(CHECKPOINT, prepare(ROWS, CHECKPOINT, config), held_out), config)
 
 
 @cache
@@ -108,7 +109,7 @@ def test_the_robust_preset_is_the_papers_rule_with_folds() -> None:
 def test_the_pass_is_one_over_the_rows_that_decide(name: str) -> None:
     config = CONFIGS[name]
     deciding, _ = split_off(prepare(ROWS, CHECKPOINT, config), CHECKPOINT, config)
-    alone = PruningRun(CHECKPOINT, deciding, None, config.model_copy(update={"confirm": 0.0}))
+    alone = PruningRun(Inputs(CHECKPOINT, deciding), config.model_copy(update={"confirm": 0.0}))
     assert timeless(finished(name).trace) == timeless(list(alone.trials()))
 
 
@@ -142,7 +143,7 @@ def test_a_trade_is_measured_on_held_out_data_and_kept_to_its_end() -> None:
     assert run.closing_note is None
     for unasked in (
         run_of(make_config("paper", KNOBS | {"confirm": 0.0})),
-        PruningRun(CHECKPOINT, prepare(ROWS, CHECKPOINT, trade), None, trade),
+        PruningRun(Inputs(CHECKPOINT, prepare(ROWS, CHECKPOINT, trade)), trade),
     ):
         list(unasked.trials())
         assert unasked.decisions.measured is None

@@ -7,6 +7,7 @@ import pytest
 from axformer.config import make_config
 from axformer.errors import ConfigError
 from axformer.methods.compress.latency import measure_blocks
+from axformer.opening import Inputs
 from axformer.plan.blocks import blocks_of_layer
 from axformer.plan.levels import sizes_of
 from axformer.plan.plan import Plan
@@ -37,7 +38,7 @@ def test_every_size_of_a_block_has_its_milliseconds(family: str) -> None:
 def test_budgets_are_shares_of_the_milliseconds_that_the_base_trial_holds() -> None:
     case = Case("bert", "classification")
     config = make_config("paper", KNOBS)
-    run = PruningRun(checkpoint_of(case), data_of(case), None, config)
+    run = PruningRun(Inputs(checkpoint_of(case), data_of(case)), config)
     base, *budgets = run.trials()
     assert base.milliseconds is not None
     assert all(trial.milliseconds is None for trial in budgets)
@@ -64,7 +65,7 @@ def test_a_speed_that_is_asked_for_is_worked_out_from_milliseconds_and_ends_the_
     case = Case("bert", "classification")
     config = make_config("paper", {**KNOBS, "budgets": [0.99], "target_speedup": times})
     assert config.asks_for_time
-    run = PruningRun(checkpoint_of(case), data_of(case), None, config)
+    run = PruningRun(Inputs(checkpoint_of(case), data_of(case)), config)
     base, *budgets = run.trials()
     assert base.milliseconds is not None
     assert base.milliseconds.whole is not None
@@ -87,6 +88,6 @@ def test_a_speed_that_is_asked_for_is_worked_out_from_milliseconds_and_ends_the_
 def test_a_budget_that_no_plan_keeps_is_refused_before_the_table_is_measured() -> None:
     case = Case("bert", "classification")
     config = make_config("paper", {**KNOBS, "budgets": [0.5, 1e-9]})
-    run = PruningRun(checkpoint_of(case), data_of(case), None, config)
+    run = PruningRun(Inputs(checkpoint_of(case), data_of(case)), config)
     with pytest.raises(ConfigError, match=r"budgets: 1e-09 is less than this model can go to"):
         next(run.trials())

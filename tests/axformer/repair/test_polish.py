@@ -13,6 +13,7 @@ from axformer.data.columns import DataSource
 from axformer.errors import ConfigError, DataError
 from axformer.intake.checkpoint import load_checkpoint
 from axformer.intake.dataset import prepare
+from axformer.opening import Inputs
 from axformer.repair import training
 from axformer.repair.refit import Refit, Refits
 from axformer.repair.storage import read_refit
@@ -135,7 +136,7 @@ def test_a_polish_knows_every_task_and_family(case: Case) -> None:
     checkpoint, losses = checkpoint_of(case), []
     for epochs in (0, 1):
         config = CONFIG.model_copy(update={"polish": epochs, "max_length": 24})
-        run = PruningRun(checkpoint, prepare(data_of(case).rows, checkpoint, config), None, config)
+        run = PruningRun(Inputs(checkpoint, prepare(data_of(case).rows, checkpoint, config)), config)
         losses.append([trial.loss for trial in run.trials()])
     assert losses[0][0] == losses[1][0], "the untouched model is not trained"
     assert losses[0][1] != losses[1][1]
@@ -188,7 +189,7 @@ def test_a_polish_is_refused_with_training_data_and_where_nothing_can_be_trained
     case = Case("bert", "masked_lm")
     checkpoint, config = checkpoint_of(case), CONFIG.model_copy(update={"polish": 1})
     with pytest.raises(ConfigError, match="polish=1: models of the task 'masked_lm' cannot be trained here"):
-        PruningRun(checkpoint, data_of(case), None, config)
+        PruningRun(Inputs(checkpoint, data_of(case)), config)
 
 
 def test_rows_without_labels_need_a_teacher_with_all_the_weight(place: Path) -> None:

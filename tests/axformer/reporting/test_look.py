@@ -24,6 +24,7 @@ from axformer.data.reading import rows_of
 from axformer.errors import CheckpointError, InputError, PoorModelError
 from axformer.intake.checkpoint import Checkpoint, from_memory
 from axformer.intake.dataset import DataSet, prepare
+from axformer.opening import Inputs
 from axformer.reporting.look import Look, look_at
 from axformer.run import PruningRun
 from axformer.scores.measured import measure
@@ -164,7 +165,7 @@ def test_a_python_run_stops_and_goes_on_where_it_is_told_to() -> None:
 def test_it_looks_at_the_rows_that_decide() -> None:
     checkpoint = from_memory(answering_model(2), tiny_tokenizer())
     config = make_config("paper", {"confirm": 0.25, "accept_poor_model": True})
-    run = PruningRun(checkpoint, prepare(rows_of(tiny_rows(40)), checkpoint, config), None, config)
+    run = PruningRun(Inputs(checkpoint, prepare(rows_of(tiny_rows(40)), checkpoint, config)), config)
     assert run.look().rows == 30
 
 

@@ -18,6 +18,7 @@ from axformer.errors import DataError
 from axformer.intake.checkpoint import from_memory
 from axformer.intake.dataset import prepare
 from axformer.methods.confirmation import CONFIRMING
+from axformer.opening import Inputs
 from axformer.pruning import prune
 from axformer.run import PruningRun
 from axformer.scores.measured import measure
@@ -160,7 +161,7 @@ def test_a_pass_decides_and_measures_by_them() -> None:
     settings = PassConfig(majority_fraction=0.2, confirm=0.25, max_length=32)
     rows = rows_of(partly_answered_rows(24))
     checkpoint = from_memory(tiny_head(AutoModelForQuestionAnswering, tiny_config()), tiny_tokenizer()).for_rows(rows)
-    run = PruningRun(checkpoint, prepare(rows, checkpoint, settings), None, settings)
+    run = PruningRun(Inputs(checkpoint, prepare(rows, checkpoint, settings)), settings)
     assert any("16 of 24 questions have no answer" in note for note in run.notes)
     list(run.trials())
     measured = run.decisions.measured

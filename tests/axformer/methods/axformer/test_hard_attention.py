@@ -17,11 +17,12 @@ from axformer.intake.checkpoint import from_memory
 from axformer.intake.dataset import prepare
 from axformer.methods.axformer.algorithm import search
 from axformer.methods.axformer.judge import FEWEST_CHANGED, tries_hard_attention, voters_of
-from axformer.methods.progress import progress_of
+from axformer.opening import Inputs
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.run import PruningRun
 from tests.plain import PlainEvaluator
+from tests.runs import progress_of
 from tests.tiny_models import tiny_model, tiny_rows, tiny_tokenizer
 
 CHECKPOINT = from_memory(tiny_model(), tiny_tokenizer())
@@ -31,7 +32,7 @@ ROWS = rows_of(tiny_rows(60))
 
 def run_of(preset: str, top_k: int, **knobs: object) -> PruningRun:
     config = make_config(preset, {"attention_top_k": top_k, **knobs})
-    return PruningRun(CHECKPOINT, prepare(ROWS, CHECKPOINT, config), None, config)
+    return PruningRun(Inputs(CHECKPOINT, prepare(ROWS, CHECKPOINT, config)), config)
 
 
 def samples_of(lengths: list[int], copies: int = 1) -> Samples:

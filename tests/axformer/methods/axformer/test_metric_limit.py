@@ -13,6 +13,7 @@ from axformer.intake.parts import split_off
 from axformer.methods.axformer.algorithm import search
 from axformer.methods.axformer.judge import MetricLimit
 from axformer.model.compact import compact
+from axformer.opening import Inputs
 from axformer.plan.path import points_of
 from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.run import PruningRun
@@ -37,7 +38,7 @@ def run_of(task: str, **knobs: object) -> PruningRun:
 def run_with(task: str, config: PassConfig) -> PruningRun:
     case = Case("bert", task)
     checkpoint = checkpoint_of(case)
-    return PruningRun(checkpoint, prepare(data_of(case).rows, checkpoint, config), None, config)
+    return PruningRun(Inputs(checkpoint, prepare(data_of(case).rows, checkpoint, config)), config)
 
 
 def deciding(run: PruningRun) -> Samples:

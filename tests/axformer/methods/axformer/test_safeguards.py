@@ -24,6 +24,7 @@ from axformer.methods.axformer.judge import (
     safeguard_of,
 )
 from axformer.methods.base import plan_of
+from axformer.opening import Inputs
 from axformer.plan.elements import parse
 from axformer.plan.path import points_of
 from axformer.plan.trial import Trial, Verdict
@@ -44,7 +45,7 @@ configs = st.sampled_from([config_of(LOOSE | knobs, has_variant=True) for knobs 
 
 
 def run_of(config: PassConfig) -> PruningRun:
-    return PruningRun(CHECKPOINT, prepare(ROWS, CHECKPOINT, config), None, config)
+    return PruningRun(Inputs(CHECKPOINT, prepare(ROWS, CHECKPOINT, config)), config)
 
 
 @cache

@@ -16,15 +16,16 @@ from axformer.intake.dataset import prepare
 from axformer.methods.axformer.algorithm import search
 from axformer.methods.axformer.progress import PassMeter
 from axformer.methods.base import plan_of
-from axformer.methods.progress import progress_of
 from axformer.methods.targets import Targets
 from axformer.model.operations import Operations
 from axformer.model.parameters import ParameterCount
+from axformer.opening import Inputs
 from axformer.plan.elements import parse
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Phase, Trial, Verdict
 from axformer.run import PruningRun
 from tests.plain import PlainEvaluator
+from tests.runs import progress_of
 from tests.tiny_models import tiny_model, tiny_rows, tiny_tokenizer
 
 CHECKPOINT = from_memory(tiny_model(), tiny_tokenizer())
@@ -48,7 +49,7 @@ configs = st.sampled_from([config_of(knobs, has_variant=True) for knobs in KNOBS
 
 
 def run_of(config: PassConfig) -> PruningRun:
-    return PruningRun(CHECKPOINT, prepare(ROWS, CHECKPOINT, config), None, config)
+    return PruningRun(Inputs(CHECKPOINT, prepare(ROWS, CHECKPOINT, config)), config)
 
 
 @cache
@@ -234,6 +235,6 @@ def test_a_model_whose_loss_is_no_number_is_refused() -> None:
     broken = tiny_model()
     broken.classifier.bias.data[0] = float("nan")
     checkpoint = from_memory(broken, tiny_tokenizer())
-    run = PruningRun(checkpoint, prepare(ROWS, checkpoint, PassConfig()), None, PassConfig())
+    run = PruningRun(Inputs(checkpoint, prepare(ROWS, checkpoint, PassConfig())), PassConfig())
     with pytest.raises(CheckpointError, match="loss on the validation set is nan"):
         next(run.trials())

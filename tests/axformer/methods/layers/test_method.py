@@ -20,6 +20,7 @@ from axformer.errors import ConfigError, DataError
 from axformer.intake.checkpoint import from_memory
 from axformer.intake.dataset import prepare
 from axformer.methods.layers.method import LayerOrigins, order_of
+from axformer.opening import Inputs
 from axformer.plan.path import Stop
 from axformer.plan.plan import Plan, read_plan_file
 from axformer.plan.trial import Trial, Verdict
@@ -87,7 +88,7 @@ def test_a_model_whose_loss_is_no_number_is_rejected_and_its_trial_can_be_read_a
             projection.weight.zero_()
     checkpoint = from_memory(model, tiny_tokenizer())
     config = make_config("paper", {**PLAIN, "strategy": "explicit", "layers": [0, 1], "target_size": 0.5})
-    run = PruningRun(checkpoint, prepare(rows_of(tiny_rows(30, pairs=True)), checkpoint, config), None, config)
+    run = PruningRun(Inputs(checkpoint, prepare(rows_of(tiny_rows(30, pairs=True)), checkpoint, config)), config)
     base, trial = run.trials()
     assert math.isfinite(base.loss)
     assert math.isnan(trial.loss)

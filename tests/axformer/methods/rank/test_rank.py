@@ -15,6 +15,7 @@ from axformer.data.encoding import UNLABELLED
 from axformer.errors import ConfigError
 from axformer.intake.dataset import DataSet
 from axformer.model.compact import compact
+from axformer.opening import Inputs
 from axformer.plan.elements import parse
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial, Verdict
@@ -134,7 +135,7 @@ def guessed(case: Case) -> DataSet:
 def test_language_models_are_judged_by_recall_at_1(relative: float) -> None:
     checkpoint, data = checkpoint_of(MASKED), guessed(MASKED)
     config = make_config("paper", {"method": "rank", "relative": relative, "units": "neurons", "step": 0.1})
-    base, *steps = PruningRun(checkpoint, data, None, config).trials()
+    base, *steps = PruningRun(Inputs(checkpoint, data), config).trials()
     assert base.verdict is Verdict.BASE
 
     def recall(plan: Plan) -> float:
@@ -151,7 +152,7 @@ def test_language_models_are_judged_by_recall_at_1(relative: float) -> None:
 def test_a_language_model_has_no_points() -> None:
     config = make_config("paper", {"method": "rank"})
     with pytest.raises(ConfigError, match=r"use relative=0\.9, which goes by Recall@1"):
-        PruningRun(checkpoint_of(MASKED), data_of(MASKED), None, config)
+        PruningRun(Inputs(checkpoint_of(MASKED), data_of(MASKED)), config)
 
 
 @pytest.mark.parametrize("name", ["taylor", "l1"])
