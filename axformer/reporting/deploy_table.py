@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from axformer.reporting.deployable import AGREEMENT, BEFORE, MANY, UNLABELLED, Deployable, Deployables
+from axformer.reporting.deployable import AGREEMENT, BEFORE, MANY, Deployable, Deployables
 from axformer.reporting.markdown import word
 from axformer.reporting.rendering import Table, number
-from axformer.reporting.standing import UNJUDGED, judgement_of
+from axformer.reporting.standing import UNJUDGED, UNLABELLED, judgement_of
 from axformer.scores.paired_tests import ALPHA
 from axformer.wire.metrics import LOWER_IS_BETTER, PEARSON, SAME_NEAREST, in_words, judging_metric
 from axformer.wire.report import PathPoint

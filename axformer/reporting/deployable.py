@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from axformer.forms.kinds import KINDS, seen_from
 from axformer.reporting.rendering import UNKNOWN, Table, number
-from axformer.reporting.standing import UNJUDGED
+from axformer.reporting.standing import UNJUDGED, UNLABELLED
 from axformer.wire.metrics import LOWER_IS_BETTER, PEARSON, SAME_NEAREST, in_words
 from axformer.wire.report import Deployment
 from axformer.wire.verdicts import JudgedRows, Judgement, Standing
@@ -34,10 +34,8 @@ TITLES = {
     "onnx_int8": "ONNX int8",
 }
 """The names of forms for people."""
-UNLABELLED = "unlabelled"
 AGREEMENT = "pearson with answers before"
 """Of numbers on unlabelled rows: how far the answers go along with those of the untouched model."""
-"""Rows without labels, which the untouched model's own answers stand in for."""
 
 
 @dataclass(frozen=True)

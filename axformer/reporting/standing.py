@@ -11,6 +11,8 @@ from axformer.scores.planning import POINT, fewest_rows, rows_needed
 from axformer.wire.metrics import LOWER_IS_BETTER
 from axformer.wire.verdicts import JudgedRows, Judgement, Standing
 
+UNLABELLED = "unlabelled"
+"""The name of rows that the untouched model's own answers judge, so that all answers that change count as lost."""
 _ROUNDING = 1e-9
 """Rounding error of a difference of two metrics."""
 
@@ -48,10 +50,14 @@ def _by_change(
     limit = judged.points * POINT * (before if is_loss else 1.0)
     difference = cost["differences"][metric]
     falls = sorted((1.0 if is_loss else -1.0) * end for end in difference["interval"])
-    if falls[0] > limit + _ROUNDING:
-        return Judgement(standing=Standing.WORSE)
     p_value = form.get("p_value")
-    if p_value is not None and p_value <= ALPHA:
+    is_certified = p_value is not None and p_value <= ALPHA
+    knows_better = (
+        is_certified and judged.data == UNLABELLED
+    )  # where each changed answer counts as lost, whatever labels say
+    if falls[0] > limit + _ROUNDING and not knows_better:
+        return Judgement(standing=Standing.WORSE)
+    if is_certified:
         return Judgement(standing=Standing.SHOWN, is_certified=True)
     test = cost.get("mcnemar") if judged.is_share else None
     answers = None if test is None else (test["gained"], test["lost"])

@@ -284,6 +284,22 @@ def test_an_embedder_is_judged_by_what_held_out_pairs_find_and_else_by_its_answe
     assert (found_pairs in made.sentence) is (data == "test")
 
 
+@pytest.mark.parametrize("data", ["test", "unlabelled"])
+@pytest.mark.parametrize("p_value", [0.01, 0.2, None])
+def test_labels_say_more_of_changed_answers_than_that_they_changed(data: str, p_value: float | None) -> None:
+    content = report(form("compact", 2.0, lost=60, p_value=p_value))
+    content["judged"] |= {"data": data}
+    for one in (content["base_form"], *content["forms"]):
+        one[data] = one.pop("test")
+    made = deployables(content)
+    assert made is not None
+    is_certified = data == "unlabelled" and p_value == 0.01
+    judgement = made.rows[1].judgement
+    assert (judgement.standing is Standing.WORSE, judgement.is_certified) == (not is_certified, is_certified)
+    assert (made.best is made.rows[1]) == is_certified
+    assert ("certified within 1 point" in made.sentence) == is_certified
+
+
 def test_what_a_report_of_an_earlier_version_lacks_is_unknown() -> None:
     assert deployables({"base": {}}) is None
     bare = {"name": "compact", "made": True}
