@@ -54,7 +54,7 @@ class Run(Schema):
     """Held-out data: measured before and after, never used to decide."""
     calibrate: DataRef | None = None
     """Data that weights are fitted on, and the order of leaving is measured on, with a method that does so; without it the rows
-    that decide. It needs no labels, and those that it has are not looked at."""
+    that decide. It needs no labels, and those that it has are not looked at: what the model was trained on will do."""
     unlabelled: DataRef | None = None
     """Rows from where the model will work, without labels. They confirm, but for the part that calibrates where ``calibrate``
     is not given, and only those that are answered otherwise than before need a label afterwards (``axformer label``). Labels
