@@ -42,7 +42,14 @@ def test_certified_models_are_measured_on_rows_that_nothing_has_seen(
         assert one["most"] is None or one["labels"] <= one["most"]
         assert ("fall" in one) == (one["seq"] > 0), "what is certified is measured"
     assert any("fall" in one for one in choices)
-    cell = {"cell": "tiny-s0-calibrated", "data": "tiny", "model": "minilm", "seed": 0, **content}
+    cell = {
+        "cell": "tiny-s0-calibrated",
+        "data": "tiny",
+        "arm": labels.CALIBRATED,
+        "model": "minilm",
+        "seed": 0,
+        **content,
+    }
     assert labels.by_set([cell]).splitlines()[-1].startswith("| tiny | 1 | 400 |")
     assert labels.held([cell]).startswith("Of ")
     assert labels.targets([cell]).count("of 1") == 6
