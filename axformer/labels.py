@@ -127,8 +127,11 @@ def record_of(sheet: AnswerSheet, id: str, answer: Answer, by: str) -> dict[str,
 
 def add_label(path: Path, record: Mapping[str, Any]) -> None:
     """Add a label to a file, to which others may add at the same time."""
-    with path.open("a", encoding="utf-8") as file:
-        file.write(_line(record))
+    with path.open("ab+") as file:
+        if file.tell():
+            file.seek(-1, os.SEEK_END)
+            file.write(b"" if file.read() == b"\n" else b"\n")  # which an editor may have left out
+        file.write(_line(record).encode())
 
 
 def take_back(path: Path, record: Mapping[str, Any]) -> None:
@@ -145,7 +148,7 @@ def put_labels(path: Path, records: Sequence[dict[str, Any]]) -> list[dict[str, 
         All labels of the file.
     """
     said = {(str(one["id"]), one.get("by")) for one in records}
-    every = [*(one for one in records_of(path) if (str(one["id"]), one.get("by")) not in said), *records]
+    every = [*(one for one in records_of(path) if (str(one.get("id")), one.get("by")) not in said), *records]
     write_labels(path, every)
     return every
 
