@@ -10,7 +10,7 @@ from pathlib import Path
 
 from axformer.artifact import new_directory
 from axformer.config import reading_config
-from axformer.data.columns import DataSource
+from axformer.data.columns import ANSWERS, DataSource
 from axformer.data.reading import read_rows, rows_of
 from axformer.data.rows import Rows
 from axformer.errors import ArtifactError, ConfigError
@@ -110,7 +110,7 @@ def make_int8(reference: str | Path, output: Path, data: DataSource | None = Non
     check_packages([ONNX, ONNX_INT8])
     rows = None if data is None else read_rows(data.path, data.columns)
     checkpoint = load_checkpoint(reference)
-    checkpoint = checkpoint if rows is None else checkpoint.for_rows(rows)
+    checkpoint = checkpoint if rows is None else checkpoint.for_rows(rows, is_labelled=any(map(rows.has, ANSWERS)))
     known = _answered(checkpoint, rows)
     whole = untouched(checkpoint.model, checkpoint.architecture) or checkpoint.model
     finished = Finished(checkpoint, Plan.full(checkpoint.dimensions), whole, known.samples)

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from axformer.architectures.embedder import spec_of
 from axformer.architectures.registry import architecture_of
 from axformer.data.padding import Padding
 from axformer.errors import ArtifactError, first_line
@@ -56,10 +57,12 @@ def facts_of(model: Any, tokenizer: Any, padding: Padding, inputs: tuple[str, ..
     """The facts about a compact or a whole model."""
     config = model.config
     token = tokenizer.pad_token_id if padding.filler is None else padding.filler
+    most = architecture_of(config.model_type.removeprefix(MODEL_TYPE_PREFIX)).max_tokens(config)
+    spec = spec_of(config)
     return Facts(
         inputs=inputs,
         outputs=outputs,
-        max_length=architecture_of(config.model_type.removeprefix(MODEL_TYPE_PREFIX)).max_tokens(config),
+        max_length=most if spec is None else spec.most_tokens(tokenizer, most),
         padding_side=padding.side or tokenizer.padding_side,
         pad_token=tokenizer.convert_ids_to_tokens(token),
         pad_token_id=token,

@@ -15,7 +15,6 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
-from transformers.tokenization_utils_base import VERY_LARGE_INTEGER
 
 from axformer.architectures.embedder import VECTOR, spec_of
 from axformer.data.batches import Batch
@@ -134,11 +133,7 @@ class SentenceEmbedding:
         }
         parts = [[prompts.get(name, spec.prompt()) + text for text in rows.texts(name)] for name in columns]
         texts = [text for row in zip(*parts, strict=True) for text in row]
-        own = spec.max_length or tokenizer.model_max_length  # newer versions of sentence-transformers say it there
-        most = [
-            one for one in (limits.max_length, limits.max_tokens, own) if one is not None and one < VERY_LARGE_INTEGER
-        ]
-        cut_at = replace(limits, max_length=min(most, default=None))
+        cut_at = replace(limits, max_length=spec.most_tokens(tokenizer, limits.max_length, limits.max_tokens))
         row_of = [place // len(columns) for place in range(len(texts))]
         encoding, cut = tokenize(rows, tokenizer, texts, None, cut_at, sample_of_row=row_of)
         return without_labels(dict(encoding), row_of, cut)

@@ -20,12 +20,13 @@ from axformer.data.batches import Samples
 from axformer.data.columns import OWN_ANSWERS
 from axformer.data.reading import rows_of
 from axformer.errors import CheckpointError, ConfigError, DataError
+from axformer.forms.facts import facts_of
 from axformer.forms.form import Form
 from axformer.forms.kinds import COMPACT, KINDS, ONNX, STOCK, ZEROED
 from axformer.forms.make import Finished, loaded_form, make_forms
 from axformer.forms.onnx_int8 import copy_beside
 from axformer.intake.checkpoint import Checkpoint, from_memory, load_checkpoint
-from axformer.intake.dataset import prepare
+from axformer.intake.dataset import prepare, prepare_inputs
 from axformer.model.compact import compact
 from axformer.model.masking import masked
 from axformer.model.operations import Operations
@@ -85,6 +86,20 @@ def test_vectors_are_the_same_masked_and_removed_and_in_any_batch(family: str) -
         torch.testing.assert_close(
             measure(small, checkpoint.task, data.samples).losses, plain.losses(plan), rtol=1e-4, atol=1e-5
         )
+
+
+@pytest.mark.parametrize(("own", "tokenizers", "told"), [(9, None, 9), (None, 12, 12), (None, None, 64)])
+def test_the_facts_beside_a_graph_say_where_a_text_is_cut(own: int | None, tokenizers: int | None, told: int) -> None:
+    checkpoint = checkpoint_of("bert", max_length=own)
+    if tokenizers is not None:
+        checkpoint.tokenizer.model_max_length = tokenizers
+    facts = facts_of(checkpoint.model, checkpoint.tokenizer, checkpoint.padding, ("input_ids",), (VECTOR,))
+    assert facts.max_length == told
+    rows = rows_of([{"text": f"{text} {' '.join(['word1'] * 80)}"} for text in TEXTS[:12]])
+    cut = [
+        len(ids) for ids in prepare_inputs(None, rows, checkpoint, make_config()).samples.encoded.features["input_ids"]
+    ]
+    assert set(cut) == {told}, "as what is measured is cut"
 
 
 def seen_by(model: Any, checkpoint: Checkpoint, samples: Samples) -> list[tuple[torch.Tensor, torch.Tensor]]:

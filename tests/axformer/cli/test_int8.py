@@ -55,6 +55,18 @@ def test_a_checkpoint_alone_brings_both_graphs(
     assert (again.exit_code, "exists and is not empty" in again.output) == (2, True)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("labels", [1, 2])
+def test_rows_without_labels_do_for_every_head(tmp_path: Path, labels: int) -> None:
+    save_tiny_checkpoint(tmp_path / "mine", tiny_config(layers=1, labels=labels))
+    rows = [{"text": row["text"]} for row in tiny_rows(30)]
+    done = run(
+        "int8", tmp_path / "mine", "--data", write_rows(tmp_path / "rows.jsonl", rows), "--output", tmp_path / "out"
+    )
+    assert done.exit_code == 0, done.output
+    assert "Answers were compared on 30 rows" in " ".join(done.output.split())
+
+
 @pytest.mark.parametrize(
     ("interval", "same", "said"),
     [
