@@ -194,11 +194,11 @@ def test_layers_leave_the_base_model_and_then_it_is_trained(files: Path, tmp_pat
     at_once, first = (
         opened(files, knobs={**LAYERS, "drop": 2, "schedule": name}) for name in ("at_once", "finetune_first")
     )
-    assert at_once._headed is not None
-    trained = load_checkpoint(at_once._headed.directory)
+    assert at_once._inputs.headed is not None
+    trained = load_checkpoint(at_once._inputs.headed.directory)
     plan = Plan.full(trained.dimensions).dropping((2, 3))
     fitting = open_run(
-        *(at_once._headed.directory, source(files / "validation.jsonl")),
+        *(at_once._inputs.headed.directory, source(files / "validation.jsonl")),
         config=make_config("paper", {"accept_poor_model": True, **LAYERS, "drop": 2}),
         train=source(files / "train.jsonl"),
         finetune=LESSONS.model_copy(update={"teacher": False}),  # as with a new head
