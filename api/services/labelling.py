@@ -205,11 +205,9 @@ def give(
     known = [one for one in found.read.exports if one.job is not None]
     wanted = _smaller(found)
     missing = {seq: times for seq, times in wanted.items() if seq not in {one.seq for one in known}}
-    step = session.begin_nested()
+    step = session.begin_nested()  # a full queue has room for an export in the place of another
     left = [one for one in known if not missing or one.seq in wanted or not _cancelled(session, one)]
-    new = [
-        _queued(session, settings, job, seq, times) for seq, times in missing.items()
-    ]  # a full queue has room by now
+    new = [_queued(session, settings, job, seq, times) for seq, times in missing.items()]
     is_queued = any(one.job is not None for one in new)
     if is_queued:
         step.commit()
