@@ -17,6 +17,7 @@ from axformer.reporting.form_reports import one_by_one
 from axformer.scores.decisions import decisions_of
 from axformer.scores.measured import measure
 from axformer.scores.own_answers import with_own_answers
+from axformer.tasks.base import Task
 from axformer.tasks.binary import BinaryClassification
 from axformer.tasks.classification import Classification, OneOfSeveral
 from axformer.tasks.one_output import CROSS_ENCODER_KEYS
@@ -27,7 +28,9 @@ _IF_BINARY = (
 )
 
 
-def answers_to(model: str, source: DataSource, device: str, form: str = COMPACT) -> list[dict[str, Any]]:
+def answers_to(
+    model: str, source: DataSource, device: str, form: str = COMPACT, max_length: int | None = None
+) -> list[dict[str, Any]]:
     """Every row with its columns, an ``id`` (its number where it has none), the model's ``answer`` and, where the row has one,
     its ``label``; both by the names of classes.
 
@@ -36,6 +39,7 @@ def answers_to(model: str, source: DataSource, device: str, form: str = COMPACT)
         source: rows, which need no labels.
         device: the device that PyTorch computes on.
         form: which form of a result answers, one row at a time if it is not the compact one.
+        max_length: longer rows are cut to this many tokens; None for what a result's run said.
 
     Raises:
         ConfigError: there is no such form.
@@ -45,6 +49,8 @@ def answers_to(model: str, source: DataSource, device: str, form: str = COMPACT)
     rows = read_rows(source.path, source.columns)
     has_labels = any(map(rows.has, ANSWERS))
     checkpoint, config = _opened(model, device)
+    if max_length is not None:
+        config = config.model_copy(update={"max_length": max_length})
     checkpoint = checkpoint.for_rows(rows, is_labelled=has_labels)
     _check_task(checkpoint, model)
     answered = with_own_answers(rows, None, checkpoint, config)
@@ -78,9 +84,14 @@ def _form(reference: str, name: str, device: str) -> Any:
     return load_form(Path(reference), KINDS[name], device)
 
 
+def has_answers(task: Task) -> bool:
+    """Whether there is one right answer a row: a class, yes or no, a choice."""
+    return isinstance(task, OneOfSeveral | BinaryClassification)
+
+
 def _check_task(checkpoint: Checkpoint, reference: str) -> None:
     task, config = checkpoint.task, checkpoint.model.config
-    if not isinstance(task, OneOfSeveral | BinaryClassification):
+    if not has_answers(task):
         may_be_binary = config.num_labels == 1 and config.problem_type is None
         raise CheckpointError(
             f"'{reference}' is a model for {task.name.replace('_', ' ')}; answers are written where there is one right one a "

@@ -138,7 +138,7 @@ def make_int8(reference: str | Path, output: Path, data: DataSource | None = Non
 
 def _answered(checkpoint: Checkpoint, rows: Rows | None) -> DataSet:
     """The rows with the model's own answers, or with their labels where answers are no labels."""
-    config = reading_config({})
+    config = reading_config({"max_length": checkpoint.architecture.max_tokens(checkpoint.model.config)})
     task = checkpoint.task
     if can_answer(task) and (rows is not None or not isinstance(task, MultipleChoice)):
         return with_own_answers(rows or _sample(task.name), None, checkpoint, config)

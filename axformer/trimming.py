@@ -15,6 +15,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from axformer.answering import has_answers
+from axformer.architectures.embedder import spec_of
 from axformer.artifact import check_target, new_directory
 from axformer.config import reading_config
 from axformer.data.columns import DataSource
@@ -31,8 +33,8 @@ from axformer.model.number_format import cast
 from axformer.plan.plan import Plan
 
 _ASCII = "".join(map(chr, range(128)))
-_TEXTS, _WORDS = 32, 40
-"""Texts of kept tokens on which both models are compared, and tokens of each."""
+_TEXTS, _WORDS, _PROMPTED = 32, 40, 2
+"""Texts of kept tokens on which both models are compared, tokens of each, and those that are compared behind every prompt."""
 _IDS = "_token_id"
 """The end of a key of ``config.json`` that names a token."""
 
@@ -50,6 +52,8 @@ class Trimmed:
     unseen: float | None
     """About which share of new texts like these has a token that went: of the given texts, those with a token that no other one
     has."""
+    has_answers: bool
+    """Whether the model has one right answer a row, so that two of them can be compared by their answers."""
 
 
 def trim(
@@ -92,22 +96,29 @@ def trim(
     config = checkpoint.model.config
     table = json.loads(checkpoint.companions.files[TOKENIZER])
     vocabulary = Vocabulary.of(table, _named_ids(config).values(), config.pad_token_id)
-    characters = characters_of(scripts) if scripts else set[str]()
+    prompts = _prompts(config)
+    characters = {*"".join(prompts), *(characters_of(scripts) if scripts else ())}
     before = len(vocabulary.tokens), checkpoint.bytes
     if data is None:
         kept = vocabulary.written_with(characters)
         made = _written(checkpoint, vocabulary, kept, None, output)
-        return Trimmed(before[0], len(kept), before[1], made.bytes, None, None)
+        return Trimmed(before[0], len(kept), before[1], made.bytes, None, None, has_answers(checkpoint.task))
     rows = read_rows(data.path, data.columns.without_answers())
+    checkpoint = checkpoint.for_rows(rows, is_labelled=False)
     encoded = prepare_inputs(
-        None, rows, checkpoint.for_rows(rows, is_labelled=False), reading_config({})
+        None,
+        rows,
+        checkpoint,
+        reading_config({"max_length": checkpoint.architecture.max_tokens(config)}),
     ).samples.encoded
     seen = {one for row in encoded.features["input_ids"] for one in _flat(row)}
-    written = (str(value) for column in rows.table.values() for value in column)
+    written = [str(value) for column in rows.table.values() for value in column]
+    prompted = [prompt + text for prompt in prompts for text in written]
+    seen.update(*(checkpoint.tokenizer(prompted)["input_ids"] if prompted else ()))
     kept = vocabulary.used({*seen, *range(tokens)}, (*characters, _ASCII, *written))
     unseen = _unseen(encoded, vocabulary.used(range(tokens), (*characters, _ASCII)))
     made = _written(checkpoint, vocabulary, kept, encoded, output)
-    return Trimmed(before[0], len(kept), before[1], made.bytes, encoded.samples, unseen)
+    return Trimmed(before[0], len(kept), before[1], made.bytes, encoded.samples, unseen, has_answers(checkpoint.task))
 
 
 def _written(
@@ -129,6 +140,12 @@ def _written(
                 "the checkpoint with fewer tokens does not answer as before; keep the whole one, and report it"
             )
     return made
+
+
+def _prompts(config: Any) -> list[str]:
+    """What an embedder may be given before a text."""
+    spec = spec_of(config)
+    return [] if spec is None else [prompt for prompt in spec.prompts.values() if prompt]
 
 
 def _flat(row: Any) -> Iterable[int]:
@@ -154,6 +171,7 @@ def _texts(checkpoint: Checkpoint, encoded: Encoded | None, kept: set[int]) -> l
     else:
         chosen = [draw.choices(sorted(kept), k=_WORDS) for _ in range(_TEXTS)]
     texts = [checkpoint.tokenizer.decode(ids, skip_special_tokens=True) for ids in chosen]
+    texts += [prompt + text for prompt in _prompts(checkpoint.model.config) for text in texts[:_PROMPTED]]
     return [text for text in texts if set(checkpoint.tokenizer(text)["input_ids"]) <= kept]
 
 

@@ -17,7 +17,6 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt
 from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional
-from transformers.tokenization_utils_base import VERY_LARGE_INTEGER
 
 SPEC = "axformer_embedding"
 """The key of a configuration that holds an :class:`Embedding`."""
@@ -91,11 +90,6 @@ class Embedding(BaseModel):
     def prompt(self, *names: str) -> str:
         """The prompt of the first of these names that there is, or without names the default one; empty if there is none."""
         return next((self.prompts[name] for name in names or (self.default_prompt,) if name in self.prompts), "")
-
-    def most_tokens(self, tokenizer: Any, *limits: int | None) -> int | None:
-        """The tokens at which a text is cut, the fewest of its own limit and others; None if there is none."""
-        own = self.max_length or tokenizer.model_max_length  # newer versions of sentence-transformers say it there
-        return min((one for one in (*limits, own) if one is not None and one < VERY_LARGE_INTEGER), default=None)
 
     def size(self, hidden: int) -> int:
         """Numbers of a vector, given those of a token's."""

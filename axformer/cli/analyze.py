@@ -11,7 +11,7 @@ from rich.text import Text
 from axformer.cli import options
 from axformer.cli.characters import Terminal
 from axformer.cli.failing import failing
-from axformer.cli.inputs import ColumnsOption, DeviceOption, columns_of
+from axformer.cli.inputs import ColumnsOption, DeviceOption, MaxLengthOption, columns_of
 from axformer.cli.libraries import ready, without_collection
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ AgainstOption = Annotated[
     str | None, typer.Option(help="The model that the checkpoint was trained from, for the report drift.")
 ]
 ReportOption = Annotated[str | None, typer.Option(help=REPORT_HELP)]
-MaxLengthOption = Annotated[int | None, typer.Option(help="Cut longer rows to this many tokens.", metavar="N")]
 
 
 def analyze(

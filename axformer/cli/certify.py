@@ -10,7 +10,7 @@ import typer
 
 from axformer.cli.characters import Terminal
 from axformer.cli.failing import failing
-from axformer.cli.inputs import ColumnsOption, DeviceOption, columns_of
+from axformer.cli.inputs import ColumnsOption, DeviceOption, MaxLengthOption, columns_of
 from axformer.cli.libraries import ready, without_collection
 from axformer.data.columns import DataSource
 from axformer.errors import ConfigError, InputError
@@ -27,6 +27,7 @@ def answers(
     data: Annotated[str, typer.Option(help="Rows, which need no labels.")],
     output: Annotated[Path, typer.Option(help="The .jsonl for the rows with their answers; it must not exist.")],
     form: Annotated[str, typer.Option(help="Of a result, the form that answers, for example onnx_int8.")] = COMPACT,
+    max_length: MaxLengthOption = None,
     columns: ColumnsOption = None,
     device: DeviceOption = "auto",
     as_json: JsonOption = False,
@@ -39,7 +40,7 @@ def answers(
         from axformer.answering import answers_to
 
         with console.status("Asking the model"):
-            found = answers_to(model, source, computing, form)
+            found = answers_to(model, source, computing, form, max_length)
         _write(output, found)
     told = f"{len(found):,} answers; of two models: axformer certify --answers OLD NEW"
     _say(console, told, {"rows": len(found)}, as_json=as_json)

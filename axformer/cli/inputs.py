@@ -13,6 +13,7 @@ ColumnsOption = Annotated[
         help="Names of the columns, for example text=sentence,label=class; several make a list: choices=ending0+ending1."
     ),
 ]
+MaxLengthOption = Annotated[int | None, typer.Option(help="Cut longer rows to this many tokens.", metavar="N")]
 DeviceOption = Annotated[str, typer.Option(help="cpu, cuda, cuda:1 ...; auto takes a GPU if there is one.")]
 
 

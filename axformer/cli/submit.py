@@ -10,7 +10,7 @@ import typer
 from pydantic import ByteSize, TypeAdapter, ValidationError
 
 from axformer.cli import analyze, options
-from axformer.cli.inputs import ColumnsOption, columns_of
+from axformer.cli.inputs import ColumnsOption, MaxLengthOption, columns_of
 from axformer.cli.remote import HubTokenOption, JsonOption, bar, hub_token_of, notes, output, print_json, service
 from axformer.cli.steer import DeliverOption, deliver_token
 from axformer.cli.watch import follow
@@ -76,7 +76,7 @@ def submit_analysis(
     against: analyze.AgainstOption = None,
     report: analyze.ReportOption = None,
     rows: analyze.RowsOption = None,
-    max_length: analyze.MaxLengthOption = None,
+    max_length: MaxLengthOption = None,
     columns: ColumnsOption = None,
     name: NameOption = None,
     device: DeviceWantedOption = "any",

@@ -56,10 +56,15 @@ def _told(trimmed: "Trimmed", checkpoint: str, output: Path, scripts: list[str])
     )
     if trimmed.unseen is None:
         return [size, f"Texts in {', '.join(scripts)} have the same tokens, and the same answers, as before."]
+    read = (
+        f"Each text of {trimmed.rows:,} has the same tokens as before. About {trimmed.unseen:.1%} of new ones have a token "
+        "that went, and are read in smaller pieces."
+    )
+    if not trimmed.has_answers:
+        return [size, f"{read} Compare both models on other rows before you serve it."]
     return [
         size,
-        f"Each text of {trimmed.rows:,} has the same tokens as before. About {trimmed.unseen:.1%} of new ones have a token "
-        "that went, and are read in smaller pieces. Test what that costs on other rows:",
+        f"{read} Test what that costs on other rows:",
         f"  axformer answers {checkpoint} --data ROWS --output old.jsonl",
         f"  axformer answers {output} --data ROWS --output new.jsonl",
         "  axformer certify --answers old.jsonl new.jsonl --within-points 1",

@@ -24,6 +24,14 @@ USUAL_NAMES = {
     "passages": ("passages", "docs", "documents"),
 }
 """Column names in public data sets by role; the first that exists is used."""
+USUAL_PAIRS = (
+    ("sentence1", "sentence2"),
+    ("premise", "hypothesis"),
+    ("question1", "question2"),
+    ("query", "passage"),
+    ("question", "passage"),
+)
+"""The names of two columns of public data sets that are read as a pair of texts."""
 
 
 ANSWERS = ("label", "labels", "tags", "answers")

@@ -42,7 +42,8 @@ def with_derived(table: Mapping[str, list[Any]], columns: Columns) -> dict[str, 
         both = [[_listed(value) for value in table[name]] for name in (_POSITIVE, _NEGATIVE)]
         table[columns.passages] = [right + wrong for right, wrong in zip(*both, strict=True)]
         grades = [[1] * len(right) + [0] * len(wrong) for right, wrong in zip(*both, strict=True)]
-        table.setdefault(columns.label, grades)
+        if columns.label == Columns.model_fields["label"].default or columns.label not in table:
+            table[columns.label] = grades  # whatever else a column of this name says is not about these lists
     return table
 
 

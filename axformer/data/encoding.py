@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from transformers.tokenization_utils_base import VERY_LARGE_INTEGER
+
 from axformer.data.padding import BY_TOKENIZER, Padding
 from axformer.data.rows import Rows
 from axformer.errors import CheckpointError
@@ -122,6 +124,17 @@ def without_labels(features: dict[str, list[Any]], sample_of_row: list[int] | No
     """
     rows = len(features["input_ids"])
     return Encoded(features, [UNLABELLED] * rows, list(range(rows)) if sample_of_row is None else sample_of_row, cut)
+
+
+def most_tokens(tokenizer: Any, own: int | None, *limits: int | None) -> int | None:
+    """The tokens at which a text is cut where one that is too long is not refused, the fewest of these; None if there is none.
+
+    Args:
+        own: what sentence-transformers says of a model; None if it leaves that to the tokenizer, as newer versions do.
+        limits: others that hold.
+    """
+    said = (*limits, own or tokenizer.model_max_length)
+    return min((one for one in said if one is not None and one < VERY_LARGE_INTEGER), default=None)
 
 
 def tokenize(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from axformer.data.columns import JOINT, USUAL_NAMES, Columns
+from axformer.data.columns import JOINT, USUAL_NAMES, USUAL_PAIRS, Columns
 from axformer.data.delimited import CELL_CHARACTERS, looks_like_a_row
 from axformer.data.derived import parts_in
 from axformer.data.records import OwnNames
@@ -221,11 +221,14 @@ class Rows:
         there = sorted(parts)
         shown = ", ".join(there[:_SHOWN_COLUMNS]) + (" ..." if len(there) > _SHOWN_COLUMNS else "")
         lacking = next(part for part in self.parts(name) if part not in self.table)
+        pair = next((one for one in USUAL_PAIRS if {*one} <= {*parts}), None) if name == "text" else None
         likely = self._likely(name, parts)
         if looks_like_a_row(self.table):
             remedy = (
                 "its first line looks like a row: add a line above it that names the columns, for example text,label"
             )
+        elif pair is not None and not self.is_named("text_pair"):
+            remedy = f"name the columns, for example --columns text={pair[0]},text_pair={pair[1]}"
         elif likely is None:
             remedy = f"none of them holds {_WANTED[name][1]}"
         else:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from axformer.architectures.embedder import spec_of
 from axformer.architectures.registry import architecture_of
+from axformer.data.encoding import most_tokens
 from axformer.data.padding import Padding
 from axformer.errors import ArtifactError, first_line
 from axformer.model.compact import MODEL_TYPE_PREFIX
@@ -62,7 +63,7 @@ def facts_of(model: Any, tokenizer: Any, padding: Padding, inputs: tuple[str, ..
     return Facts(
         inputs=inputs,
         outputs=outputs,
-        max_length=most if spec is None else spec.most_tokens(tokenizer, most),
+        max_length=most if spec is None else most_tokens(tokenizer, spec.max_length, most),
         padding_side=padding.side or tokenizer.padding_side,
         pad_token=tokenizer.convert_ids_to_tokens(token),
         pad_token_id=token,

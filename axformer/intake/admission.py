@@ -22,7 +22,7 @@ from axformer.intake.foreign import adapter_beside, check_files, remedy_in
 from axformer.intake.limits import BUFFER_BYTES, MISSING_WEIGHTS
 from axformer.intake.names import CONFIG
 from axformer.intake.new_head import head_for, is_new, with_head
-from axformer.intake.sentences import check_sizes, embedding_in
+from axformer.intake.sentences import check_sizes, cross_encoder_in, embedding_in
 from axformer.intake.tokenizer_files import take_tokenizer
 from axformer.intake.weight_names import place_of, prefix_of, unread, unwrapped
 from axformer.intake.weights import FLOATS, Weights, check_whole, place_weights, read_weights, some
@@ -65,7 +65,7 @@ def admit(
     found = None if or_bare or new_head is not None else embedding_in(directory, pooling)
     directory, embedding, behind = (directory, None, {}) if found is None else found
     check_files(directory)
-    raw = read_config(directory)
+    raw = read_config(directory) | cross_encoder_in(directory)
     architecture = architecture_of(_model_type(directory, raw))
     weights = replace(read_weights(directory), behind=behind)
     check_whole(directory, weights.tensors)
@@ -137,7 +137,8 @@ def _head_of(directory: Path, raw: dict[str, Any], architecture: Architecture, *
     raise CheckpointError(
         f"checkpoint '{directory}' has no supported head (architectures: {', '.join(names)[:200] or 'none named'}); "
         f"fine-tune it as one of {names_of(heads)}, or give it a head and training data, for example "
-        "head=classification=no,yes, or where it embeds texts say how it is pooled, for example pooling=mean"
+        "head=classification=no,yes, or where it embeds texts save it by sentence-transformers with its pooling, or set for "
+        "example pooling=mean where settings are taken"
     )
 
 

@@ -18,6 +18,7 @@ from axformer.intake.headers import Tensor, read_header
 from axformer.intake.limits import CONFIG_BYTES
 from axformer.intake.names import CONFIG, MODULES, SENTENCE_CONFIG, SENTENCE_LIMITS, WEIGHTS
 from axformer.intake.strict_json import read_json
+from axformer.tasks.one_output import CROSS_ENCODER_KEYS
 
 _PATH = re.compile(r"[A-Za-z0-9_][\w.-]{0,63}", re.ASCII)
 MODES = {
@@ -86,6 +87,27 @@ def embedding_in(directory: Path, pooling: str | None) -> tuple[Path, Embedding,
     }
     embedding = _embedding(directory, pooled, limits, settings, dense=dense, normalize=is_normal)
     return directory / modules[0][1], embedding, behind
+
+
+def cross_encoder_in(directory: Path) -> dict[str, Any]:
+    """What sentence-transformers, since version 5.4, says beside ``config.json`` of a cross-encoder, as the key that older
+    versions write into it and all read; empty for any other checkpoint.
+
+    Raises:
+        CheckpointError: it has prompts, for which there is no place in ``config.json``.
+    """
+    settings = _object(directory, "", SENTENCE_CONFIG)
+    if settings.get("model_type") != "CrossEncoder":
+        return {}
+    prompt = next(filter(None, (settings.get("prompts") or {}).values()), None)
+    if prompt is not None:
+        raise _refused(
+            directory,
+            f"a cross-encoder's prompts, as {str(prompt)[:40]!r}, are read by no other runtime; put them into the "
+            f"texts, and take prompts out of {SENTENCE_CONFIG}",
+        )
+    activation = settings.get("activation_fn")
+    return {} if activation is None else {CROSS_ENCODER_KEYS[0]: {"activation_fn": activation}}
 
 
 def check_sizes(directory: Path, embedding: Embedding, hidden: int) -> None:

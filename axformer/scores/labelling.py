@@ -285,6 +285,8 @@ def label_of(sheet: AnswerSheet, row: ChangedRow, value: Any) -> Answer:
             f"the model reads {len(row.before)} words of row {row.id}, which has {len(found)} labels; give one for each "
             "of these words, as needed.jsonl has them"
         )
+    if sheet.task == "reranking":
+        return row.choices.index(row.choices[found[0]])  # copies of a passage are one answer
     return found[0] if is_one else found
 
 

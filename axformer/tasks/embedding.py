@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from axformer.architectures.embedder import VECTOR, spec_of
 from axformer.data.batches import Batch
-from axformer.data.encoding import Encoded, TokenLimits, bytes_of, firsts, tokenize, without_labels
+from axformer.data.encoding import Encoded, TokenLimits, bytes_of, firsts, most_tokens, tokenize, without_labels
 from axformer.data.rows import Rows
 from axformer.errors import DataError
 from axformer.tasks.divergence import OutcomeKind, Predicted, each_row
@@ -133,7 +133,9 @@ class SentenceEmbedding:
         }
         parts = [[prompts.get(name, spec.prompt()) + text for text in rows.texts(name)] for name in columns]
         texts = [text for row in zip(*parts, strict=True) for text in row]
-        cut_at = replace(limits, max_length=spec.most_tokens(tokenizer, limits.max_length, limits.max_tokens))
+        cut_at = replace(
+            limits, max_length=most_tokens(tokenizer, spec.max_length, limits.max_length, limits.max_tokens)
+        )
         row_of = [place // len(columns) for place in range(len(texts))]
         encoding, cut = tokenize(rows, tokenizer, texts, None, cut_at, sample_of_row=row_of)
         return without_labels(dict(encoding), row_of, cut)

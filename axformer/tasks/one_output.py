@@ -63,7 +63,7 @@ def has_sigmoid(config: Any) -> bool:
 
 def _told_of_yes_and_no(config: Any, *, sigmoid: bool) -> str:
     if sigmoid or config.problem_type is not None:
-        return f"labels are 0 and 1, {_YES_OR_NO}, as config.json says ({_source(config, sigmoid=sigmoid)})"
+        return f"labels are 0 and 1, {_YES_OR_NO}, as the checkpoint says ({_source(config, sigmoid=sigmoid)})"
     return (
         f"labels are 0 and 1 and the model has one output: {_YES_OR_NO}; if it tells numbers, say problem_type=regression in "
         "config.json, for the squared error"

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from axformer.data.encoding import Encoded, TokenLimits, tokenize, without_labels
+from axformer.data.encoding import Encoded, TokenLimits, firsts, most_tokens, tokenize, without_labels
 from axformer.data.rows import Rows
 from axformer.data.written import written_out
 from axformer.errors import CheckpointError, DataError
@@ -47,7 +47,8 @@ class Reranking(OneLogit):
         )
 
     def encode(self, rows: Rows, tokenizer: Any, config: Any, limits: TokenLimits) -> Encoded:
-        grades = _grades(rows, [len(passages) for passages in _passages(rows)])
+        lists = _passages(rows)
+        grades = [*map(_of_copies, lists, _grades(rows, [len(passages) for passages in lists]))]
         kept = [row for row, given in enumerate(grades) if max(given) > 0]
         if not kept:
             raise DataError(f"data file '{rows.source}': no passage has a grade above 0; grades rise with relevance")
@@ -64,21 +65,23 @@ class Reranking(OneLogit):
         queries = rows.texts("query")
         texts = [passage for passages in lists for passage in passages]
         asked = [queries[row] for row in sample_of_row]
-        encoding, cut = tokenize(rows, tokenizer, asked, texts, limits, sample_of_row=sample_of_row)
-        return without_labels(dict(encoding), sample_of_row, cut)
+        most = most_tokens(tokenizer, None, limits.max_length, limits.max_tokens)
+        cut_at = replace(limits, max_length=most)
+        encoding, cut = tokenize(rows, tokenizer, asked, texts, cut_at, sample_of_row=sample_of_row)
+        return replace(without_labels(dict(encoding), sample_of_row, cut), reading=[*map(firsts, lists)])
 
     def tops(self, answers: Sequence[float], encoded: Encoded) -> list[int]:
-        """The place of each row's best passage in its list."""
-        return [int(_ranked(scores)[0]) for scores in _lists(answers, encoded)]
+        """The place of each row's best passage in its list, the first one of its copies."""
+        best = [int(_ranked(scores)[0]) for scores in _lists(answers, encoded)]
+        return [copies[place] for copies, place in zip(encoded.reading, best, strict=True)]
 
     def right(self, encoded: Encoded) -> list[list[int]]:
         """The places of each row's passages with the highest grade."""
         return [np.flatnonzero(labels == 1).tolist() for labels in _lists(encoded.labels, encoded)]
 
     def labels_of(self, tops: Sequence[int], encoded: Encoded) -> list[float]:
-        """The labels of all passages where one of each row is right."""
-        counts = np.bincount(encoded.sample_of_row).tolist()
-        return [float(place == top) for count, top in zip(counts, tops, strict=True) for place in range(count)]
+        """The labels of all passages where one of each row, with its copies, is right."""
+        return [float(first == top) for copies, top in zip(encoded.reading, tops, strict=True) for first in copies]
 
     def statistics(self, answers: Sequence[float], encoded: Encoded) -> np.ndarray:
         """Whether the best passage is right, the normalised discounted gain of the first ten, and one divided by the place of
@@ -104,6 +107,14 @@ class Reranking(OneLogit):
             "right columns, and whether the model was fine-tuned for this"
         )
         return LabelAgreement(causes, right, right - _chance(encoded), is_bar=False)
+
+
+def _of_copies(passages: Sequence[str], grades: Sequence[float]) -> list[float]:
+    """The grades where copies of a passage have the highest of theirs."""
+    highest: dict[str, float] = {}
+    for passage, grade in zip(passages, grades, strict=True):
+        highest[passage] = max(grade, highest.get(passage, grade))
+    return [highest[passage] for passage in passages]
 
 
 def _figures(labels: np.ndarray) -> tuple[float, float, float]:

@@ -134,6 +134,37 @@ def test_positive_and_negative_passages_are_a_list_and_rows_without_a_relevant_o
     assert data.samples.encoded.notes == ("1 rows have no passage with a grade above 0 and are left out",)
 
 
+def test_lists_of_positive_and_negative_passages_count_and_not_a_column_called_label() -> None:
+    rows = [{"query": "word1", "positive": ["word2"], "negative": ["word3"], "label": 1}]
+    assert prepare(rows_of(rows), checkpoint_of("bert"), CONFIG).samples.encoded.labels == [1.0, 0.0]
+
+
+def test_pairs_are_cut_where_the_tokenizer_says() -> None:
+    checkpoint = checkpoint_of("bert")
+    checkpoint.tokenizer.model_max_length = 9
+    rows = [{"query": "word1 word2", "passages": ["word3 " * 10, "word4"], "label": 1}]
+    encoded = prepare(rows_of(rows), checkpoint, make_config("smallest", {})).samples.encoded
+    assert ([len(one) for one in encoded.features["input_ids"]], encoded.cut) == ([9, 6], 1)
+
+
+def with_copies(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Lists in which every other one has each passage twice, the copies last."""
+    return [{**row, "passages": row["passages"] * (1 + place % 2)} for place, row in enumerate(rows)]
+
+
+def test_copies_of_a_passage_are_one_answer() -> None:
+    checkpoint = checkpoint_of("bert")
+    once, twice = (prepare(rows_of(rows), checkpoint, CONFIG) for rows in (ROWS, with_copies(ROWS)))
+    for one, other in zip(measured(checkpoint, once), measured(checkpoint, twice), strict=True):
+        np.testing.assert_array_equal(one.right, other.right)
+    own = with_own_answers(rows_of(without_answers(with_copies(ROWS))), None, checkpoint, CONFIG)
+    plain = with_own_answers(rows_of(without_answers(ROWS)), None, checkpoint, CONFIG)
+    before, after = zip(measured(checkpoint, plain), measured(checkpoint, own), strict=True)
+    assert before[0].right.all()
+    assert before[1].right.all()
+    np.testing.assert_array_equal(after[0].right, after[1].right)
+
+
 def test_several_outputs_rank_nothing() -> None:
     with pytest.raises(
         CheckpointError, match="takes a model with one output, their score, and this one has 2; give rows"
@@ -147,10 +178,11 @@ def measured(checkpoint: Checkpoint, data: DataSet) -> list[Any]:
     return [measure(model, checkpoint.task, data.samples) for model in models]
 
 
-def test_with_all_labels_a_sheet_is_the_paired_test_and_without_any_never_kinder() -> None:
+@pytest.mark.parametrize("rows", [ROWS, with_copies(ROWS)], ids=["different passages", "copies"])
+def test_with_all_labels_a_sheet_is_the_paired_test_and_without_any_never_kinder(rows: list[dict[str, Any]]) -> None:
     checkpoint = checkpoint_of("bert")
-    labelled = prepare(rows_of(ROWS), checkpoint, CONFIG)
-    own = with_own_answers(rows_of(without_answers(ROWS)), None, checkpoint, CONFIG)
+    labelled = prepare(rows_of(rows), checkpoint, CONFIG)
+    own = with_own_answers(rows_of(without_answers(rows)), None, checkpoint, CONFIG)
     assert own.samples.encoded.labels_as == OWN_ANSWERS
     first, other = measured(checkpoint, own)
     assert first.right.all()
@@ -158,8 +190,13 @@ def test_with_all_labels_a_sheet_is_the_paired_test_and_without_any_never_kinder
     sheet = sheet_of(ConfirmingRows(None, own), [first], models, checkpoint.model.config, 20)
     places = {key.hex(): place for place, key in enumerate(labelled.samples.encoded.keys)}
     assert sheet.changed
-    assert choices_of(sheet, sheet.changed[0]) == ROWS[places[sheet.changed[0].id]]["passages"]
-    truth = {row.id: label_of(sheet, row, ROWS[places[row.id]]["label"]) for row in sheet.changed}
+    assert choices_of(sheet, sheet.changed[0]) == rows[places[sheet.changed[0].id]]["passages"]
+    truth = {}
+    for row in sheet.changed:
+        right = rows[places[row.id]]["passages"][rows[places[row.id]]["label"]]
+        copies = [place for place, passage in enumerate(row.choices) if passage == right]
+        truth[row.id] = label_of(sheet, row, copies[0])
+        assert {label_of(sheet, row, place) for place in copies} == {truth[row.id]}
     before, after = measured(checkpoint, labelled)
     full = p_value_of(sheet, sheet.models[0], truth, 0.2)
     assert full == paired_test(before.votes, checkpoint.task, 20).p_value(after.votes)

@@ -15,7 +15,7 @@ from axformer.data.columns import DataSource
 from axformer.errors import CheckpointError, ConfigError, InputError
 from axformer.trimming import trim
 from tests.tiny_families import tiny_family_model
-from tests.tiny_models import SPECIAL, WORDS, save_tiny_embedder
+from tests.tiny_models import SPECIAL, WORDS, save_tiny_embedder, write_rows
 
 CYRILLIC = [f"слово{index}" for index in range(20)]
 KNOWN = SPECIAL + CYRILLIC + WORDS[: len(WORDS) - len(CYRILLIC)]
@@ -81,6 +81,26 @@ def test_an_embedder_keeps_its_modules_and_its_vectors(tmp_path: Path) -> None:
     torch.testing.assert_close(torch.tensor(after), torch.tensor(before), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("asked", ["texts", "scripts"])
+def test_the_prompts_of_an_embedder_keep_their_tokens(asked: str, tmp_path: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    whole = save_tiny_embedder(tmp_path)
+    data = DataSource(str(write_rows(tmp_path / "rows.jsonl", [{"text": "word7 word8"}] * 2)))
+    trim(whole, tmp_path / "small", **({"data": data} if asked == "texts" else {"scripts": ["Greek"]}))
+    models = [SentenceTransformer(str(one), device="cpu") for one in (whole, tmp_path / "small")]
+    for prompt in ("query", "document", "all"):
+        text = "word7 word8" if asked == "texts" else "…"
+        before, after = (model.encode([text], prompt_name=prompt) for model in models)
+        torch.testing.assert_close(torch.tensor(after), torch.tensor(before), rtol=1e-5, atol=1e-5)
+
+
+def test_rows_longer_than_the_model_takes_keep_the_tokens_of_their_beginning(tmp_path: Path) -> None:
+    rows = write_rows(tmp_path / "rows.jsonl", [{"text": " ".join(WORDS[:15] * 20)}])
+    trimmed = trim(save_checkpoint(tmp_path / "whole"), tmp_path / "small", data=DataSource(str(rows)))
+    assert trimmed.tokens == len(SPECIAL) + 15
+
+
 def test_what_cannot_be_trimmed_is_refused_in_a_line(tmp_path: Path) -> None:
     checkpoint = save_checkpoint(tmp_path / "whole")
     with pytest.raises(ConfigError, match="nothing says which tokens stay; give --scripts"):
@@ -105,6 +125,10 @@ def test_the_command_says_what_stays_and_how_to_test_the_rest(tmp_path: Path) ->
     assert "axformer certify --answers old.jsonl new.jsonl --within-points 1" in told
     as_json = CliRunner().invoke(app, [*asked, str(tmp_path / "again"), "--json"]).output
     assert json.loads(as_json)["tokens"] == 7
+    embedder = ["trim", str(save_tiny_embedder(tmp_path)), *asked[2:], str(tmp_path / "vectors")]
+    told = " ".join(CliRunner().invoke(app, embedder).output.split())
+    assert "Compare both models on other rows before you serve it." in told
+    assert "axformer answers" not in told, "which takes no embedder"
     by_script = CliRunner().invoke(
         app, ["trim", str(checkpoint), "--scripts", "Latin", "--output", str(tmp_path / "latin")]
     )

@@ -92,6 +92,17 @@ def test_columns_may_have_other_names(tmp_path: Path) -> None:
         ("data.jsonl", '{"text": "a"}', "has no column 'label', it has text"),
         (
             "data.jsonl",
+            '{"query": "a", "passage": "b", "label": 0}',
+            "has no column 'text', it has label, passage, query; name the columns, for example --columns "
+            "text=query,text_pair=passage",
+        ),
+        (
+            "data.csv",
+            "sentence1,sentence2,label\na,b,0\n",
+            "name the columns, for example --columns text=sentence1,text_pair=sentence2",
+        ),
+        (
+            "data.jsonl",
             '{"text": "a", "label": 0}\n{"label": 0}',
             "row 2: column 'text' is empty; fill it in, or leave the row out",
         ),

@@ -1,5 +1,6 @@
 """What one output tells: numbers by the squared error, yes and no or degrees by the binary cross-entropy."""
 
+import json
 import re
 import warnings
 from pathlib import Path
@@ -18,7 +19,9 @@ from axformer.config import PassConfig
 from axformer.data.columns import DataSource
 from axformer.data.encoding import TokenLimits
 from axformer.data.reading import rows_of
-from axformer.errors import DataError
+from axformer.errors import CheckpointError, DataError
+from axformer.forms.files import write_model
+from axformer.intake.checkpoint import load_checkpoint
 from axformer.scores.measured import measure
 from axformer.tasks.binary import BinaryClassification
 from axformer.tasks.class_scores import average_precision
@@ -56,8 +59,8 @@ def task(said: dict[str, Any], labels: list[Any]) -> Any:
     ("said", "labels", "expected", "why"),
     [
         ({}, YES_OR_NO, BinaryClassification, "0 and 1 and the model has one output: read as yes or no"),
-        (SIGMOID, YES_OR_NO, BinaryClassification, "as config.json says .the Sigmoid of a cross-encoder"),
-        (BEFORE, YES_OR_NO, BinaryClassification, "as config.json says .the Sigmoid of a cross-encoder"),
+        (SIGMOID, YES_OR_NO, BinaryClassification, "as the checkpoint says .the Sigmoid of a cross-encoder"),
+        (BEFORE, YES_OR_NO, BinaryClassification, "as the checkpoint says .the Sigmoid of a cross-encoder"),
         ({"sentence_transformers": {"version": "4.0.1"}}, DEGREES, GradedClassification, "the Sigmoid"),
         (IDENTITY, YES_OR_NO, BinaryClassification, "read as yes or no"),
         (AS_CLASSES, YES_OR_NO, BinaryClassification, "problem_type=single_label_classification"),
@@ -96,6 +99,42 @@ def test_config_and_labels_settle_the_task_and_it_is_told(
 def test_labels_that_one_output_cannot_tell_are_refused(said: dict[str, Any], labels: list[Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
         task(said, labels).encode(rows(*labels), tiny_tokenizer(), config_with(**said), TokenLimits())
+
+
+@pytest.mark.parametrize(
+    ("activation", "labels", "expected"),
+    [
+        ("torch.nn.modules.activation.Sigmoid", DEGREES, GradedClassification),
+        ("torch.nn.modules.linear.Identity", DEGREES, Regression),
+    ],
+)
+def test_the_activation_of_a_cross_encoder_is_read_beside_its_config_and_stays(
+    activation: str, labels: list[Any], expected: type, tmp_path: Path
+) -> None:
+    from sentence_transformers import CrossEncoder
+
+    save_tiny_checkpoint(tmp_path / "bert", tiny_config(labels=1))
+    module = torch.nn.Sigmoid() if activation.endswith("Sigmoid") else torch.nn.Identity()
+    saved = CrossEncoder(str(tmp_path / "bert"), device="cpu", activation_fn=module)
+    saved.save_pretrained(str(tmp_path / "saved"))
+    read = load_checkpoint(tmp_path / "saved").for_rows(rows(*labels))
+    assert type(read.task) is expected
+    write_model(read.model, read.companions, tmp_path / "written")
+    assert not (tmp_path / "written" / "modules.json").exists()
+    again = CrossEncoder(str(tmp_path / "written"), device="cpu")
+    assert type(again.activation_fn) is type(module)
+    pairs = [("word1 word2", "word3")]
+    np.testing.assert_allclose(again.predict(pairs), saved.predict(pairs), rtol=1e-6)
+
+
+def test_prompts_of_a_cross_encoder_are_refused(tmp_path: Path) -> None:
+    save_tiny_checkpoint(tmp_path, tiny_config(labels=1))
+    said = {"model_type": "CrossEncoder", "prompts": {"query": "find: "}, "default_prompt_name": "query"}
+    (tmp_path / "config_sentence_transformers.json").write_text(json.dumps(said), encoding="utf-8")
+    with pytest.raises(
+        CheckpointError, match=r"prompts, as 'find: ', .*; put them into the texts, and take prompts out"
+    ):
+        load_checkpoint(tmp_path)
 
 
 def test_other_rows_are_read_as_those_that_decide() -> None:
