@@ -21,6 +21,7 @@ from axformer.reporting.rendering import Table as TextTable
 from axformer.scores.path_costs import told_beyond
 from axformer.scores.planning import POINT
 from axformer.wire.jobs import JobRead
+from axformer.wire.metrics import EMBEDDING
 from axformer.wire.report import PathPoint
 
 _WIDE = 120
@@ -153,18 +154,20 @@ def show_loading(console: Console, report: Mapping[str, Any], directory: Path) -
         directory: where it lies.
     """
     made = [form["name"] for form in report["forms"] if form["made"]]
-    lines = [f"{directory}/{KINDS[name].place}: {_loaded_by(name)}" for name in made]
+    lines = [f"{directory}/{KINDS[name].place}: {_loaded_by(name, report['task'])}" for name in made]
     lines += [f"not published: {form['reason']}" for form in report["forms"] if form.get("failed")]
     if made == [COMPACT]:
         lines.append(f"without this package: axformer export {directory} --data FILE --output DIR --forms onnx_int8")
     console.print("Load it:", *lines, sep="\n  ", soft_wrap=True)
 
 
-def _loaded_by(name: str) -> str:
+def _loaded_by(name: str, task: str) -> str:
+    library = "sentence-transformers" if task == EMBEDDING else "transformers"
     if name == COMPACT:
-        return "by transformers' own classes and pipeline, after `import axformer.auto`"
+        how = library if task == EMBEDDING else "transformers' own classes and pipeline"
+        return f"by {how}, after `import axformer.auto`"
     if KINDS[name].files == WEIGHTS:
-        return "by transformers alone"
+        return f"by {library} alone"
     return "by ONNX Runtime, without PyTorch and without this package"
 
 

@@ -8,7 +8,7 @@ from axformer.forms.kinds import BASE, COMPACT, KINDS, ONNX, ONNX_FP16, ONNX_INT
 from axformer.reporting.deployable import MANY
 from axformer.reporting.rendering import UNKNOWN, Table, number, passage
 from axformer.tasks.base import Task
-from axformer.wire.metrics import EMBEDDING, first_metric, in_words
+from axformer.wire.metrics import EMBEDDING, RERANKING, first_metric, in_words
 from axformer.wire.report import FormReport, Report, SpeedCell
 
 _TITLES = {
@@ -22,7 +22,9 @@ _TITLES = {
 
 SENTENCES = "SentenceTransformer"
 """What loads an embedder."""
+_RANKING = "text-ranking"
 _EXAMPLES = {
+    _RANKING: ('"a query", "a passage"', ""),
     "question-answering": ('"a question", "a context"', ""),
     "multiple-choice": ('["a text"] * 2, ["one ending", "another"], padding=True', "[None]"),
 }
@@ -46,6 +48,8 @@ def loading_of(task: Task, head: Head) -> Loading:
     name = head.auto_class.__name__
     if task.name == EMBEDDING:
         return Loading("sentence-similarity", _loaded_by(SENTENCES, "model"), SENTENCES)
+    if task.name == RERANKING:
+        return Loading(_RANKING, _loaded_by(name, "model"), name)
     if task.pipeline is not None:
         code = f'from transformers import pipeline\npredict = pipeline("{task.pipeline}", model="model")'
         return Loading(task.pipeline, code, name)

@@ -24,6 +24,7 @@ from axformer.scores.planning import POINT
 from axformer.scores.sampled_test import MOST_LABELS, Moves, draws_of, rise_p_value
 from axformer.tasks.tag_schemes import chunks_of
 from axformer.wire.answer_sheet import FAR, Answer, AnswerSheet, ChangedRow, PathAnswers
+from axformer.wire.metrics import RERANKING
 
 SEED = 0
 """Of the order in which labels are asked for."""
@@ -285,7 +286,7 @@ def label_of(sheet: AnswerSheet, row: ChangedRow, value: Any) -> Answer:
             f"the model reads {len(row.before)} words of row {row.id}, which has {len(found)} labels; give one for each "
             "of these words, as needed.jsonl has them"
         )
-    if sheet.task == "reranking":
+    if sheet.task == RERANKING:
         return row.choices.index(row.choices[found[0]])  # copies of a passage are one answer
     return found[0] if is_one else found
 

@@ -165,7 +165,7 @@ class SentenceEmbedding:
         if search.depth < NEAREST:
             raise DataError(
                 f"{len(search.corpus)} different texts are too few to tell what stays near: the {NEAREST} nearest of each are "
-                f"compared, so give more than {NEAREST}"
+                f"compared; give more than {NEAREST}, and twice as many where half of them only calibrates"
             )
         found, wanted = search.nearest(after, self.measure), search.nearest(before, self.measure)
         table = np.full((encoded.samples, _COLUMNS), np.nan)

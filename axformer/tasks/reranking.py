@@ -18,6 +18,7 @@ from axformer.tasks.binary import OneLogit
 from axformer.tasks.guess import Guess, guess_of_degrees, mean_by_sample
 from axformer.tasks.numbers import number_of
 from axformer.tasks.standing import LabelAgreement
+from axformer.wire.metrics import RERANKING
 
 PLACES = 10
 """Places of a ranking that count."""
@@ -30,7 +31,7 @@ class Reranking(OneLogit):
     A label is the grade of a passage divided by the highest in its list: 1 for the right ones.
     """
 
-    name = "reranking"
+    name = RERANKING
 
     @classmethod
     def of(cls, config: Any) -> "Reranking":

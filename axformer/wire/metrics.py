@@ -7,8 +7,8 @@ LOWER_IS_BETTER = frozenset(("perplexity", LOSS))
 """Figures that rise when a model gets worse. They are no shares, so their changes are not given in points."""
 _OF_CHUNKS = frozenset(("precision", "recall", "f1"))
 """The figures of a tagger whose tags are chunks. Its F1 comes first: a model that answers O everywhere has most words right."""
-EMBEDDING, REGRESSION = "embedding", "regression"
-"""The task of an embedder, to whose changed answers nobody gives labels."""
+EMBEDDING, REGRESSION, RERANKING = "embedding", "regression", "reranking"
+"""The names of tasks. To the changed answers of an embedder nobody gives labels."""
 SAME_NEAREST = "same_nearest"
 """Of an embedder: the share of texts that find the same text nearest as with the untouched model."""
 PEARSON = "pearson"

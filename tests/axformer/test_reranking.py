@@ -93,6 +93,9 @@ def test_a_run_without_labels_resumes_and_its_forms_rank_alike(tmp_path: Path) -
     assert set(report["pruned"]["test"]) == {"loss", "accuracy", "ndcg_10", "mrr_10"}
     forms = {form["name"]: form for form in report["forms"]}
     assert forms[ONNX]["test"] == pytest.approx(forms[COMPACT]["test"], abs=1e-5)
+    card = (tmp_path / "result" / "hub" / "README.md").read_text(encoding="utf-8")
+    assert "text-ranking" in card
+    assert '("a query", "a passage", return_tensors="np")' in card
 
     whole = load_checkpoint(asked["checkpoint"]).for_rows(rows_of(ROWS))
     data, loaded = prepare(rows_of(ROWS), whole, CONFIG), axformer.load(tmp_path / "result" / "model")
