@@ -21,6 +21,7 @@ from axformer.tasks.base import Task
 from axformer.tasks.binary import BinaryClassification
 from axformer.tasks.classification import Classification, OneOfSeveral
 from axformer.tasks.one_output import CROSS_ENCODER_KEYS
+from axformer.wire.metrics import REGRESSION
 
 _IF_BINARY = (
     f'; if its one output says yes or no, say "{CROSS_ENCODER_KEYS[0]}": '
@@ -92,7 +93,7 @@ def has_answers(task: Task) -> bool:
 def _check_task(checkpoint: Checkpoint, reference: str) -> None:
     task, config = checkpoint.task, checkpoint.model.config
     if not has_answers(task):
-        may_be_binary = config.num_labels == 1 and config.problem_type is None
+        may_be_binary = task.name == REGRESSION and config.num_labels == 1 and config.problem_type is None
         raise CheckpointError(
             f"'{reference}' is a model for {task.name.replace('_', ' ')}; answers are written where there is one right one a "
             f"row: classes, yes or no, choices{_IF_BINARY if may_be_binary else ''}"

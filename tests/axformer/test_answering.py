@@ -74,6 +74,10 @@ def test_one_output_is_yes_or_no_only_where_the_model_says_so(tmp_path: Path) ->
     assert "is a model for regression" in refused.stderr
     says = {"sentence_transformers": {"activation_fn": "torch.nn.modules.activation.Sigmoid"}}
     assert f"say {json.dumps(says)[1:-1]} in config.json" in " ".join(refused.stderr.split())
+    lists = write_rows(tmp_path / "lists.jsonl", [{"query": "word1", "passages": ["word2", "word3"]}])
+    ranked = axformer(*command[:3], lists, *command[4:])
+    assert "is a model for reranking; answers are written where" in " ".join(ranked.stderr.split())
+    assert "config.json" not in ranked.stderr, "a score is no yes or no"
     config = tmp_path / "one" / "config.json"
     config.write_text(json.dumps(json.loads(config.read_text()) | says))
     assert axformer(*command).exit_code == 0
