@@ -251,7 +251,7 @@ def answering(answer: Answer) -> Callable[[str, str, dict[str, str]], Answer]:
 def test_an_answer_that_is_no_small_file_is_refused(
     tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests
 ) -> None:
-    policy = replace(POLICY, private_hosts=frozenset({"127.0.0.1"}), data_bytes=1000)
+    policy = replace(POLICY, private_hosts=frozenset({"127.0.0.1"}), max_bytes=1000)
     for name, answer in ANSWERS.items():
         with subtests.test(name):
             place = tmp_path_factory.mktemp("case")
@@ -266,7 +266,7 @@ def test_an_answer_that_is_no_small_file_is_refused(
     ids=["a bomb", "no gzip"],
 )
 def test_a_packed_answer_is_counted_unpacked(tmp_path: Path, body: bytes, refusal: type[FetchError]) -> None:
-    policy = replace(POLICY, private_hosts=frozenset({"127.0.0.1"}), data_bytes=10_000)
+    policy = replace(POLICY, private_hosts=frozenset({"127.0.0.1"}), max_bytes=10_000)
     with (
         Loopback(lambda *_: Answer(headers={"Content-Encoding": "gzip"}, body=body)) as running,
         pytest.raises(refusal),

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
+from store.storage.content import copy_counted
 from store.storage.storage import remove_old
 
 _READ_ONLY = 0o444
@@ -101,13 +102,9 @@ class ContentCache:
         with NamedTemporaryFile(dir=self._incoming, delete=False) as file:
             incoming = Path(file.name)
             try:
-                digest, size = hashlib.sha256(), 0
-                for chunk in chunks:
-                    file.write(chunk)
-                    digest.update(chunk)
-                    size += len(chunk)
+                stored = copy_counted(chunks, file, None)
                 file.close()
-                entry = Entry(version, digest.hexdigest(), size)
+                entry = Entry(version, stored.sha256, stored.bytes)
                 incoming.chmod(_READ_ONLY)
                 os.link(incoming, destination)
                 incoming.rename(self._path(entry.sha256))

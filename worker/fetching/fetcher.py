@@ -90,7 +90,7 @@ class Fetcher:
             if suffix is None:
                 raise ReferenceInvalid(f"'{name}' {why_not_data(f'{reference.uri}#{told}')}")
         destination = stem.with_name(stem.name + suffix)
-        limit = self.transfer.policy.data_bytes
+        limit = self.transfer.policy.max_bytes
         sha256 = self._bring(reference, source, None, destination, limit).sha256
         _check(name, sha256, expected)
         return Fetched(destination, sha256, name)
@@ -101,14 +101,14 @@ class Fetcher:
         """Unpack an archive; return the names of its files and its SHA-256."""
         policy = self.transfer.policy
         archive = into.with_name(f"{into.name}.archive")
-        entry = self._bring(reference, source, None, archive, policy.checkpoint_bytes)
+        entry = self._bring(reference, source, None, archive, policy.max_bytes)
         try:
             _check(_name(reference, source), entry.sha256, expected)
             names = unpack(
                 archive,
                 source.filename,
                 into,
-                max_bytes=policy.checkpoint_bytes,
+                max_bytes=policy.max_bytes,
                 max_members=policy.file_count,
                 watch=self.transfer.watch,
             )
@@ -124,11 +124,11 @@ class Fetcher:
         if CONFIG not in wanted:
             remedy = remedy_in(Path(reference.path)) if reference.scheme is Scheme.FILE else remedy_for(names)
             raise _no_config(reference.shown, remedy)
-        return self._bring_all(reference, source, into, wanted, self.transfer.policy.checkpoint_bytes)
+        return self._bring_all(reference, source, into, wanted, self.transfer.policy.max_bytes)
 
     def _probed(self, reference: ParsedReference, source: ReferenceSource, into: Path) -> dict[str, Entry]:
         """The files of a source that cannot list: those with known names, then the shards that the index names."""
-        limit = self.transfer.policy.checkpoint_bytes
+        limit = self.transfer.policy.max_bytes
         present = self._bring_all(reference, source, into, [CONFIG], limit)
         for name in KNOWN_NAMES:
             if name == CONFIG or ("/" in name and MODULES not in present):

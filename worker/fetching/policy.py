@@ -7,7 +7,6 @@ from pathlib import Path
 from store.references import ParsedReference
 from store.settings import Settings
 
-_GIB = 1 << 30
 _USUAL_PORTS = frozenset({80, 443})
 
 
@@ -23,10 +22,8 @@ class FetchPolicy:
     """Ports of public hosts that may be read beside 443 and 80; other ports belong to services that are not web servers."""
     plain_http: bool = False
     """Whether ``http://`` is taken; off, because anyone on the way could exchange a model."""
-    checkpoint_bytes: int = 8 * _GIB
-    """Most bytes of a checkpoint; BERT-large in float32 takes 1.3 GiB."""
-    data_bytes: int = _GIB
-    """Most bytes of a data file."""
+    max_bytes: int = 8 << 30
+    """Most bytes of a checkpoint or a data file; BERT-large in float32 takes 1.3 GiB."""
     text_bytes: int = 64 << 20
     """Most bytes of a configuration or tokenizer file; the largest public ones have half of it."""
     file_count: int = 1000
@@ -88,8 +85,7 @@ def policy_of(settings: Settings, grants: Iterable[str] = ()) -> FetchPolicy:
         ports=frozenset(settings.fetch.ports),
         plain_http=settings.fetch.plain_http,
         keep_free_bytes=settings.fetch.keep_free_bytes,
-        checkpoint_bytes=settings.fetch.max_bytes,
-        data_bytes=settings.fetch.max_bytes,
+        max_bytes=settings.fetch.max_bytes,
         hub_endpoint=settings.hub_endpoint,
         hub_token=settings.hub_token.get_secret_value() if settings.hub_token else None,
         grants=frozenset(grants),

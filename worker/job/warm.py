@@ -7,7 +7,6 @@ of its job resumes it: the fence shows whether another worker has had the job me
 
 from dataclasses import dataclass, field
 
-from axformer.intake.footprint import Footprint
 from axformer.plan.elements import Dimensions
 from axformer.plan.trial import Trial
 from axformer.scores.labelling import Labels
@@ -109,7 +108,7 @@ class WarmSlot:
         self._kept = None
         return opened
 
-    def make_room(self, need: Footprint, free: Footprint) -> None:
+    def make_room(self, need: Memory, free: Memory) -> None:
         """Give up the kept pass if it leaves too little memory for another job."""
         if need.host_bytes > free.host_bytes or need.device_bytes > free.device_bytes:
             self.clear()
@@ -157,7 +156,7 @@ def make_room(estimate: MemoryEstimate, settings: Settings, warm: WarmSlot, ledg
     _check_fits("GPU memory", need.device_bytes, total.device_bytes, estimate)
     if able.device is Device.GPU and there_is is not None:
         _check_fits("GPU memory", needed, there_is, estimate)
-    warm.make_room(_footprint(estimate.at_ease), _footprint(estimate.free))
+    warm.make_room(estimate.at_ease, estimate.free)
 
 
 def _check_fits(what: str, needed: int, available: int, estimate: MemoryEstimate) -> None:
@@ -169,7 +168,3 @@ def _check_fits(what: str, needed: int, available: int, estimate: MemoryEstimate
         "the operator for a worker with more"
     )
     raise RefusedInputError(Failure(TOO_BIG, message, estimate.largest))
-
-
-def _footprint(memory: Memory) -> Footprint:
-    return Footprint(memory.host_bytes, memory.device_bytes)

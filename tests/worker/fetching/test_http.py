@@ -222,7 +222,7 @@ def test_an_oversized_answer_is_refused_whether_it_says_so_or_not(
     answers = {"/dev.csv": promised} if promised else {}
     site.promises = answers
     with pytest.raises(ReferenceTooLarge):
-        make_fetcher(replace(LOOPBACK, data_bytes=9)).data(f"{server.url}/dev.csv", tmp_path / "validation")
+        make_fetcher(replace(LOOPBACK, max_bytes=9)).data(f"{server.url}/dev.csv", tmp_path / "validation")
     assert not (tmp_path / "validation.csv").exists()
 
 
@@ -231,9 +231,9 @@ def test_the_cap_of_a_checkpoint_counts_all_its_files(
 ) -> None:
     site.files = {f"/m/{name}": body for name, body in CHECKPOINT.items()}
     total = sum(len(body) for body in CHECKPOINT.values())
-    make_fetcher(replace(LOOPBACK, checkpoint_bytes=total)).checkpoint(f"{server.url}/m/", tmp_path / "fits")
+    make_fetcher(replace(LOOPBACK, max_bytes=total)).checkpoint(f"{server.url}/m/", tmp_path / "fits")
     with pytest.raises(ReferenceTooLarge):
-        make_fetcher(replace(LOOPBACK, checkpoint_bytes=total - 1)).checkpoint(f"{server.url}/m/", tmp_path / "over")
+        make_fetcher(replace(LOOPBACK, max_bytes=total - 1)).checkpoint(f"{server.url}/m/", tmp_path / "over")
 
 
 def test_a_configuration_of_absurd_size_is_refused(

@@ -162,7 +162,7 @@ def test_a_large_object_is_refused_before_it_is_read(
     server: Loopback, policy: FetchPolicy, make_fetcher: MakeFetcher, tmp_path: Path
 ) -> None:
     with pytest.raises(ReferenceTooLarge):
-        make_fetcher(replace(policy, data_bytes=3)).data("s3://bucket/dev.csv", tmp_path / "validation")
+        make_fetcher(replace(policy, max_bytes=3)).data("s3://bucket/dev.csv", tmp_path / "validation")
     assert all(method == "HEAD" for method, *_ in server.requests)
 
 

@@ -92,6 +92,6 @@ def test_an_archive_that_unpacks_to_more_than_allowed_is_refused(
 ) -> None:
     sent = upload("model.zip", packed({"config.json": b"{}", "model.safetensors": bytes(100_000)}))
     assert sent.bytes < 50_000
-    fetcher = make_fetcher(replace(LOOPBACK, checkpoint_bytes=50_000), uploads=(sent,))
+    fetcher = make_fetcher(replace(LOOPBACK, max_bytes=50_000), uploads=(sent,))
     with pytest.raises(ReferenceTooLarge, match="unpacks"):
         fetcher.checkpoint("upload:upl_1", tmp_path / "model")

@@ -9,7 +9,6 @@ from shutil import rmtree
 import pytest
 from sqlalchemy import text
 
-from axformer.intake.footprint import Footprint
 from store.errors import CancelRequestedError
 from store.repositories.claims import is_anything_claimable, yield_to_others
 from store.repositories.events import events_after
@@ -26,6 +25,7 @@ from tests.worker.job.test_runner import library_run, without_seconds
 from worker.base.context import KNOBS, WorkerContext, claim_job
 from worker.job.runner import run_job
 from worker.job.warm import WarmSlot
+from worker.sandbox.messages import Memory
 
 Claim = Callable[[], Job]
 NEVER = threading.Event()
@@ -147,9 +147,10 @@ def test_a_pass_whose_files_were_cleared_away_is_not_taken_up(
 def test_a_pass_that_was_kept_is_given_up_where_another_job_needs_its_memory(
     watch: Watch, warm: WarmSlot, yielded: str
 ) -> None:
-    warm.make_room(Footprint(100, 10), Footprint(100, 10))
+    free = Memory(host_bytes=100, device_bytes=10)
+    warm.make_room(free, free)
     assert not warm.is_empty
-    warm.make_room(Footprint(100, 11), Footprint(100, 10))
+    warm.make_room(Memory(host_bytes=100, device_bytes=11), free)
     assert warm.is_empty
     assert watch.job(yielded).state is JobState.QUEUED
 
