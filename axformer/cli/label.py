@@ -221,9 +221,8 @@ def progress(sheet: AnswerSheet, labels: labelling.Labels) -> str:
     told, within = [], f"{sheet.points:g} point{'' if sheet.points == 1 else 's'}"
     for form in labelling.forms_of(sheet):
         standing = labelling.standing_of(sheet, form, labels)
-        now, verb = (
-            ("nothing", "is") if standing.kept is None else (f"{standing.kept.times:.2f} times fewer operations", "are")
-        )
+        kept = standing.kept
+        now = "nothing smaller is" if kept is None else f"{kept.times:.2f} times fewer operations are"
         steps = [
             f"{model.times:.2f} with at most {count:,} labels"
             for model, count in labelling.most_labels(sheet, form, labels)
@@ -231,7 +230,7 @@ def progress(sheet: AnswerSheet, labels: labelling.Labels) -> str:
         further = (
             "the next model is out of reach" if standing.is_futile else ", ".join(steps[:_STEPS]) or "no model is left"
         )
-        told.append(f"{TITLES.get(form, form)}: {now} {verb} certified within {within}; {further}.")
+        told.append(f"{TITLES.get(form, form)}: {now} certified within {within}; {further}.")
     return "\n".join(told)
 
 
