@@ -99,11 +99,11 @@ def cross_encoder_in(directory: Path) -> dict[str, Any]:
     settings = _object(directory, "", SENTENCE_CONFIG)
     if settings.get("model_type") != "CrossEncoder":
         return {}
-    prompt = next(filter(None, (settings.get("prompts") or {}).values()), None)
+    prompt = next(filter(None, _prompts(directory, settings).values()), None)
     if prompt is not None:
         raise _refused(
             directory,
-            f"a cross-encoder's prompts, as {str(prompt)[:40]!r}, are read by no other runtime; put them into the "
+            f"a cross-encoder's prompts, as {prompt[:40]!r}, are read by no other runtime; put them into the "
             f"texts, and take prompts out of {SENTENCE_CONFIG}",
         )
     activation = settings.get("activation_fn")
@@ -160,6 +160,14 @@ def _object(directory: Path, path: str, name: str) -> Mapping[str, Any]:
     return found
 
 
+def _prompts(directory: Path, settings: Mapping[str, Any]) -> dict[str, str]:
+    """The prompts of a model, of which some may be empty."""
+    given = settings.get("prompts") or {}
+    if not isinstance(given, dict) or not all(isinstance(text, str | None) for text in given.values()):
+        raise _refused(directory, f"prompts in {SENTENCE_CONFIG} are no object of texts; copy it again")
+    return {name: text for name, text in given.items() if text is not None}
+
+
 def _embedding(
     directory: Path,
     pooled: Mapping[str, Any],
@@ -170,7 +178,7 @@ def _embedding(
     modes = pooled.get("pooling_mode") or [mode for key, mode in MODES.items() if pooled.get(key)]
     if not modes:
         raise _refused(directory, "its pooling says no way to pool; copy its directory 1_Pooling too")
-    prompts = settings.get("prompts") or {}
+    prompts = _prompts(directory, settings)
     if pooled.get("include_prompt") is False and any(prompts.values()):
         raise _refused(
             directory, "its pooling leaves the prompt out (include_prompt=false), which no graph and no server does"
@@ -188,7 +196,7 @@ def _embedding(
                 **kept,
                 "dimensions": settings.get("truncate_dim"),
                 "max_length": limits.get("max_seq_length"),
-                "prompts": {name: text for name, text in prompts.items() if text is not None},
+                "prompts": prompts,
                 "default_prompt": default,
                 "similarity": settings.get("similarity_fn_name"),
             }

@@ -135,6 +135,11 @@ def test_prompts_of_a_cross_encoder_are_refused(tmp_path: Path) -> None:
         CheckpointError, match=r"prompts, as 'find: ', .*; put them into the texts, and take prompts out"
     ):
         load_checkpoint(tmp_path)
+    for prompts in ([1], {"query": ["find: "]}):
+        said = {"model_type": "CrossEncoder", "prompts": prompts}
+        (tmp_path / "config_sentence_transformers.json").write_text(json.dumps(said), encoding="utf-8")
+        with pytest.raises(CheckpointError, match="are no object of texts; copy it again"):
+            load_checkpoint(tmp_path)
 
 
 def test_other_rows_are_read_as_those_that_decide() -> None:
