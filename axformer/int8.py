@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from axformer.artifact import new_directory
-from axformer.config import reading_config
 from axformer.data.columns import ANSWERS, DataSource
 from axformer.data.reading import read_rows, rows_of
 from axformer.data.rows import Rows
@@ -19,7 +18,7 @@ from axformer.forms.kinds import ONNX, ONNX_INT8
 from axformer.forms.make import Finished, make_forms
 from axformer.forms.onnx import check_packages
 from axformer.intake.checkpoint import Checkpoint, load_checkpoint
-from axformer.intake.dataset import DataSet, prepare
+from axformer.intake.dataset import DataSet, cutting_config, prepare
 from axformer.model.compact import untouched
 from axformer.plan.plan import Plan
 from axformer.reporting.form_reports import stock_attention_in
@@ -138,7 +137,7 @@ def make_int8(reference: str | Path, output: Path, data: DataSource | None = Non
 
 def _answered(checkpoint: Checkpoint, rows: Rows | None) -> DataSet:
     """The rows with the model's own answers, or with their labels where answers are no labels."""
-    config = reading_config({"max_length": checkpoint.architecture.max_tokens(checkpoint.model.config)})
+    config = cutting_config(checkpoint)
     task = checkpoint.task
     if can_answer(task) and (rows is not None or not isinstance(task, MultipleChoice)):
         return with_own_answers(rows or _sample(task.name), None, checkpoint, config)

@@ -18,7 +18,6 @@ from torch import nn
 from axformer.answering import has_answers
 from axformer.architectures.embedder import spec_of
 from axformer.artifact import check_target, new_directory
-from axformer.config import reading_config
 from axformer.data.columns import DataSource
 from axformer.data.encoding import Encoded
 from axformer.data.reading import read_rows
@@ -26,7 +25,7 @@ from axformer.errors import ArtifactError, CheckpointError, ConfigError
 from axformer.forms.files import write_model
 from axformer.forms.stock import stock
 from axformer.intake.checkpoint import Checkpoint, load_checkpoint
-from axformer.intake.dataset import prepare_inputs
+from axformer.intake.dataset import cutting_config, prepare_inputs
 from axformer.intake.names import TOKENIZER, TOKENIZER_CONFIG, TOKENIZER_TABLES
 from axformer.intake.vocabulary import Vocabulary, characters_of
 from axformer.model.number_format import cast
@@ -86,13 +85,7 @@ def trim(
             f"--tokens {tokens} goes with --data, whose tokens stay too; texts of scripts keep all they can have"
         )
     check_target(output)
-    checkpoint = load_checkpoint(reference)
-    if checkpoint.model.get_output_embeddings() is not None:
-        raise CheckpointError("a language model answers with tokens of its vocabulary, which would be others")
-    if TOKENIZER not in checkpoint.companions.files:
-        raise CheckpointError(
-            f"'{reference}' has no {TOKENIZER}, in which tokens can be left out; save it with a fast tokenizer"
-        )
+    checkpoint = _trimmable(reference)
     config = checkpoint.model.config
     table = json.loads(checkpoint.companions.files[TOKENIZER])
     vocabulary = Vocabulary.of(table, _named_ids(config).values(), config.pad_token_id)
@@ -105,12 +98,7 @@ def trim(
         return Trimmed(before[0], len(kept), before[1], made.bytes, None, None, has_answers(checkpoint.task))
     rows = read_rows(data.path, data.columns.without_answers())
     checkpoint = checkpoint.for_rows(rows, is_labelled=False)
-    encoded = prepare_inputs(
-        None,
-        rows,
-        checkpoint,
-        reading_config({"max_length": checkpoint.architecture.max_tokens(config)}),
-    ).samples.encoded
+    encoded = prepare_inputs(None, rows, checkpoint, cutting_config(checkpoint)).samples.encoded
     seen = {one for row in encoded.features["input_ids"] for one in _flat(row)}
     written = [str(value) for column in rows.table.values() for value in column]
     prompted = [prompt + text for prompt in prompts for text in written]
@@ -119,6 +107,18 @@ def trim(
     unseen = _unseen(encoded, vocabulary.used(range(tokens), (*characters, _ASCII)))
     made = _written(checkpoint, vocabulary, kept, encoded, output)
     return Trimmed(before[0], len(kept), before[1], made.bytes, encoded.samples, unseen, has_answers(checkpoint.task))
+
+
+def _trimmable(reference: str | Path) -> Checkpoint:
+    """A checkpoint whose vocabulary can be made smaller."""
+    checkpoint = load_checkpoint(reference)
+    if checkpoint.model.get_output_embeddings() is not None:
+        raise CheckpointError("a language model answers with tokens of its vocabulary, which would be others")
+    if TOKENIZER not in checkpoint.companions.files:
+        raise CheckpointError(
+            f"'{reference}' has no {TOKENIZER}, in which tokens can be left out; save it with a fast tokenizer"
+        )
+    return checkpoint
 
 
 def _written(

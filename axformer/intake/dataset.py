@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from axformer.config import RunConfig
+from axformer.config import RunConfig, reading_config
 from axformer.data.batches import Samples, batched
 from axformer.data.columns import OWN_ANSWERS
 from axformer.data.encoding import Encoded, TokenLimits
@@ -183,6 +183,11 @@ def needed_to_calibrate(encoded: Encoded, neurons: int, config: RunConfig) -> li
         count = max(enough, LEAST_ROWS)
     drawn: list[int] = order[:count].tolist()
     return drawn
+
+
+def cutting_config(checkpoint: Checkpoint) -> RunConfig:
+    """How rows are read where a command takes no knobs: cut at what the model takes."""
+    return reading_config({"max_length": checkpoint.architecture.max_tokens(checkpoint.model.config)})
 
 
 def encode(rows: Rows, checkpoint: Checkpoint, config: RunConfig) -> Encoded:
