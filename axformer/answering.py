@@ -10,7 +10,7 @@ from axformer.data.reading import read_rows
 from axformer.errors import CheckpointError, ConfigError
 from axformer.forms.kinds import COMPACT, KINDS
 from axformer.intake.checkpoint import Checkpoint, load_checkpoint
-from axformer.intake.dataset import prepare
+from axformer.intake.dataset import DataSet, prepare
 from axformer.plan.plan import read_plan_file
 from axformer.reporting.bench import compact_checkpoint, load_form
 from axformer.reporting.form_reports import one_by_one
@@ -21,6 +21,7 @@ from axformer.tasks.base import Task
 from axformer.tasks.binary import BinaryClassification
 from axformer.tasks.classification import Classification, OneOfSeveral
 from axformer.tasks.one_output import CROSS_ENCODER_KEYS
+from axformer.tasks.reranking import Reranking
 from axformer.wire.metrics import REGRESSION
 
 _IF_BINARY = (
@@ -33,7 +34,8 @@ def answers_to(
     model: str, source: DataSource, device: str, form: str = COMPACT, max_length: int | None = None
 ) -> list[dict[str, Any]]:
     """Every row with its columns, an ``id`` (its number where it has none), the model's ``answer`` and, where the row has one,
-    its ``label``; both by the names of classes.
+    its ``label``; both by the names of classes. Of passages it is the place of the best, from 0; where several are right, the
+    first of them stands for each.
 
     Args:
         model: a checkpoint, or the directory of a result.
@@ -55,7 +57,7 @@ def answers_to(
     checkpoint = checkpoint.for_rows(rows, is_labelled=has_labels)
     _check_task(checkpoint, model)
     answered = with_own_answers(rows, None, checkpoint, config)
-    answers: Sequence[int] = answered.samples.encoded.labels
+    answers: Sequence[int | None] = [right[0] for right in _right(answered, checkpoint.task)]
     if form != COMPACT:
         measured = measure(_form(model, form, device), checkpoint.task, one_by_one(answered, checkpoint).samples)
         decisions = decisions_of(measured)
@@ -63,8 +65,10 @@ def answers_to(
         answers = decisions
     found = {"answer": answers}
     if has_labels:
-        found["label"] = prepare(rows, checkpoint, config).samples.encoded.labels
-    named = {name: [_named(checkpoint, int(value)) for value in values] for name, values in found.items()}
+        right = _right_of_rows(prepare(rows, checkpoint, config), checkpoint.task, len(rows))
+        found["label"] = [next(iter(here), None) for here in right]
+        found["answer"] = [here[0] if one in here else one for one, here in zip(answers, right, strict=True)]
+    named = {name: [_named(checkpoint, value) for value in values] for name, values in found.items()}
     columns = {"id": list(range(len(rows))), **rows.table, **named}
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
@@ -86,8 +90,23 @@ def _form(reference: str, name: str, device: str) -> Any:
 
 
 def has_answers(task: Task) -> bool:
-    """Whether there is one right answer a row: a class, yes or no, a choice."""
-    return isinstance(task, OneOfSeveral | BinaryClassification)
+    """Whether a row has one answer, right or wrong: a class, yes or no, a choice, the best passage."""
+    return isinstance(task, OneOfSeveral | BinaryClassification | Reranking)
+
+
+def _right(data: DataSet, task: Task) -> list[list[int]]:
+    """The right answers to each row that has a label."""
+    encoded = data.samples.encoded
+    return task.right(encoded) if isinstance(task, Reranking) else [[int(label)] for label in encoded.labels]
+
+
+def _right_of_rows(data: DataSet, task: Task, rows: int) -> list[list[int]]:
+    """The right answers to each row of a file; a row that was left out has none."""
+    kept = data.samples.encoded.kept
+    found: list[list[int]] = [[] for _ in range(rows)]
+    for row, right in zip(range(rows) if kept is None else kept, _right(data, task), strict=True):
+        found[row] = right
+    return found
 
 
 def _check_task(checkpoint: Checkpoint, reference: str) -> None:
@@ -95,12 +114,12 @@ def _check_task(checkpoint: Checkpoint, reference: str) -> None:
     if not has_answers(task):
         may_be_binary = task.name == REGRESSION and config.num_labels == 1 and config.problem_type is None
         raise CheckpointError(
-            f"'{reference}' is a model for {task.name.replace('_', ' ')}; answers are written where there is one right one a "
-            f"row: classes, yes or no, choices{_IF_BINARY if may_be_binary else ''}"
+            f"'{reference}' is a model for {task.name.replace('_', ' ')}; answers are written where a row has one, right "
+            f"or wrong: a class, yes or no, a choice, the best passage{_IF_BINARY if may_be_binary else ''}"
         )
 
 
-def _named(checkpoint: Checkpoint, answer: int) -> Any:
-    """A class by its name, yes or no as 1 or 0, a choice by its index."""
+def _named(checkpoint: Checkpoint, answer: int | None) -> Any:
+    """A class by its name, yes or no as 1 or 0, a choice or a passage by its index."""
     is_class = isinstance(checkpoint.task, Classification)
     return checkpoint.model.config.id2label[answer] if is_class else answer

@@ -70,6 +70,7 @@ CHECKPOINTS = (
     Checkpoint("ud-upos", BASE, "tagging", "ud-upos", _ACCURACY, epochs=2),
     Checkpoint("sms", BASE, "classification", "sms", ("f1_macro",)),
     Checkpoint("ag-news", BASE, "classification", "ag-news", _ACCURACY),
+    Checkpoint("passages", BASE, "reranking", "passages", ("ndcg_10",), epochs=2, max_length=192),
 )
 
 

@@ -51,6 +51,16 @@ class PairRow:
     text_pair: str
 
 
+@dataclass(frozen=True)
+class PassagesRow:
+    """A query and passages, of which one is right."""
+
+    query: str
+    passages: list[str]
+    label: int
+    """The place of the right one."""
+
+
 def read_rows(path: Path, form: type[RowT]) -> list[RowT]:
     """All rows of a JSON Lines file whose lines have one form."""
     with path.open(encoding="utf-8") as lines:

@@ -1,13 +1,15 @@
-"""What compression costs a packaged sentence-embedding model as it is: search, similarity, the old index, time and size.
+"""What compression costs packaged sentence embedders as they are, and a reranker: search, similarity, time and size.
 
-The model is fitted without labels to texts of some of SQuAD's articles and to other texts; the questions of the other articles
-search their paragraphs, and STS-B's test pairs tell the similarities. One arm fits to all texts and not to as many as usual,
-and then trains each model on them for an epoch by the untouched one.
+An embedder is fitted without labels to texts of some of SQuAD's articles and to other texts; the questions of the other
+articles search their paragraphs, and STS-B's test pairs tell the similarities. One arm fits to all texts and not to as many as
+usual, and then trains each model on them for an epoch by the untouched one. A reranker learned from questions of some articles,
+and ranks the paragraphs of others.
 """
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import eq
 from pathlib import Path
 from typing import Any
 
@@ -27,64 +29,78 @@ from axformer.reporting.form_reports import one_by_one
 from axformer.reporting.speed import QUICK, measure_speed
 from axformer.reporting.workloads import REPORTED, limits_of, own_workloads
 from axformer.run import PruningRun
-from axformer.scores.measured import measure
+from axformer.scores.decisions import decisions_of
+from axformer.scores.measured import Measured, measure
 from axformer.wire.run import read_run
-from benchmarks.checkpoints import Checkpoint
+from benchmarks.checkpoints import Checkpoint, checkpoint_named
 from benchmarks.finetune import BASE, BASES, LARGE_BASE
 from benchmarks.harness import Arm, Cell, Content, Grid, Place
 from benchmarks.prune import rows_of
 from benchmarks.tables import POINT, table
 
-REFIT, HALVES, POLISHED = "refit", "halves", "polish"
+REFIT, LARGE, POLISHED = "refit", "large", "polish"
 _BUDGETS = [0.8, 0.65, 0.5, 0.35]
 ARMS: Mapping[str, Arm] = {
     REFIT: Arm({"budgets": _BUDGETS}, title="without training"),
-    HALVES: Arm({"budgets": _BUDGETS[2:]}, title="without training", rows={"validation": 150, "test": 400}),
+    LARGE: Arm(
+        {"budgets": _BUDGETS, "table_rows": 48}, title="without training", rows={"validation": 150, "test": 400}
+    ),
     POLISHED: Arm({"budgets": _BUDGETS[2:], "calibrate_rows": 5516, "polish": 1}, title="and trained for an epoch"),
 }
 _EFFORT = replace(QUICK, least=5, warm_ups=1)
 """A batch of 32 takes a large model half a minute."""
 _CHECKED = 64
 """Texts on which a form is compared with the model in memory."""
-_SEARCH, _PAIRS = "search", "stsb"
-"""The sets whose held-out rows are searched, and compared."""
+_SEARCH, _PAIRS, _LISTS = "search", "stsb", "passages"
+"""The sets whose held-out rows are searched, compared, and ranked."""
 _FORMS = (COMPACT, ONNX_INT8)
 _FIGURES = {
-    "ndcg_10": "nDCG@10",
-    "recall_10": "recall@10",
-    "same_nearest": "same nearest",
-    "old_index_ndcg_10": "old index",
+    _SEARCH: {
+        "ndcg_10": "nDCG@10",
+        "recall_10": "recall@10",
+        "same_nearest": "same nearest",
+        "old_index_ndcg_10": "old index",
+    },
+    _PAIRS: {"spearman": "Spearman"},
+    _LISTS: {"accuracy": "right one first", "ndcg_10": "nDCG@10", "mrr_10": "MRR@10", "same_first": "same one first"},
 }
-"""Of searches, in points: by their names in reports, and for people."""
+"""In points: by the sets and their names in reports, and for people."""
 
 
 def measure_cell(cell: Cell, arm: Arm, place: Place) -> Content:
     """Compress a model, and measure the models of its path, each in its forms: figures of searches and similarities in points,
     milliseconds of one text and of 32, and bytes. Speeds are measured in turns, so their ratios are of one run."""
     checkpoint, result = cell.checkpoint, place.home / "runs" / cell.name
-    home = BASES[checkpoint.family].home()
-    for name in (checkpoint.data, _PAIRS):
-        place.prepare(name)
+    place.prepare(checkpoint.data)
+    files = {checkpoint.data: rows_of(checkpoint, "test", arm, place)}
+    if checkpoint.data == _LISTS:
+        home = place.trained(checkpoint)
+    else:
+        home = BASES[checkpoint.family].home()
+        place.prepare(_PAIRS)
+        files[_PAIRS] = place.sets / _PAIRS / "test.jsonl"
     loaded, data = {}, {}
-    files = {_SEARCH: rows_of(checkpoint, "test", arm, place), _PAIRS: place.sets / _PAIRS / "test.jsonl"}
     for part, file in files.items():
         rows = read_rows(str(file))
         loaded[part] = load_checkpoint(home).for_rows(rows)
         data[part] = prepare(rows, loaded[part], make_config())
-    search, samples = loaded[_SEARCH], data[_SEARCH].samples
-    few = prepare(data[_SEARCH].rows.at(range(_CHECKED)), search, make_config()).samples
-    found, models = [], [search.model]
+    whole, samples = loaded[checkpoint.data], data[checkpoint.data].samples
+    rows = data[checkpoint.data].rows
+    few = prepare(rows.at(range(min(_CHECKED, len(rows)))), whole, make_config()).samples
+    found, models, untouched = [], [whole.model], None
     shutil.rmtree(result, ignore_errors=True)
     result.mkdir(parents=True)
     for trial, plan, model in _path(cell, arm, place, home):
-        made = make_forms(Finished(search, plan, model, few), _FORMS, result / str(trial.seq))
+        made = make_forms(Finished(whole, plan, model, few), _FORMS, result / str(trial.seq))
         for form in made:
             assert isinstance(form, Form), f"every model of a path has its usual forms: {form}"
             told = {"budget": _budget(trial, cell), "form": form.name, "bytes": form.bytes}
-            found.append(told | _figures(form, loaded, data))
+            measured = _measured(form, loaded, data)
+            untouched = untouched or measured
+            found.append(told | _figures(measured, untouched))
             models.append(form.model)
-    limits = limits_of(search.head, search.model.config, search.architecture.max_tokens(search.model.config))
-    loads = own_workloads(samples.encoded, search.tokenizer, limits, REPORTED)
+    limits = limits_of(whole.head, whole.model.config, whole.architecture.max_tokens(whole.model.config))
+    loads = own_workloads(samples.encoded, whole.tokenizer, limits, REPORTED)
     speeds = measure_speed(models, loads, _EFFORT)[1:]
     shutil.rmtree(result)
     timed = [one | {f"ms_{speed.batch}": speed.p50_ms for speed in own} for one, own in zip(found, speeds, strict=True)]
@@ -110,14 +126,24 @@ def _budget(trial: Trial, cell: Cell) -> float:
     return float(asked)
 
 
-def _figures(form: Form, loaded: Mapping[str, Loaded], data: Mapping[str, DataSet]) -> dict[str, float]:
-    """What a form's vectors do on both sets; int8 takes one text at a time, as in a service."""
+def _measured(form: Form, loaded: Mapping[str, Loaded], data: Mapping[str, DataSet]) -> dict[str, Measured]:
+    """What a form answers on each set; int8 takes one text at a time, as in a service."""
+    found = {}
+    for part, checkpoint in loaded.items():
+        given = one_by_one(data[part], checkpoint) if form.name == ONNX_INT8 else data[part]
+        found[part] = measure(form.model, checkpoint.task, given.samples)
+    return found
+
+
+def _figures(measured: Mapping[str, Measured], untouched: Mapping[str, Measured]) -> dict[str, float]:
+    """In points, with the share of lists whose first passage is the untouched model's."""
     found: dict[str, float] = {}
-    for part, untouched in loaded.items():
-        given = one_by_one(data[part], untouched) if form.name == ONNX_INT8 else data[part]
-        figures = measure(form.model, untouched.task, given.samples).figures
-        names = _FIGURES if part == _SEARCH else ("spearman",)
-        found |= {name: POINT * figures[name] for name in names}
+    for part, one in measured.items():
+        figures = dict(one.figures)
+        if part == _LISTS:
+            tops, those = (decisions_of(each) or [] for each in (one, untouched[part]))
+            figures["same_first"] = sum(map(eq, tops, those)) / len(tops)
+        found |= {name: POINT * figures[name] for name in _FIGURES[part]}
     return found
 
 
@@ -126,37 +152,49 @@ GRID = Grid(
     ARMS,
     [
         Cell(Checkpoint(f"{_SEARCH}-{model}", model, "embedding", _SEARCH, ()), arm)
-        for model, arms in ((BASE, (REFIT, POLISHED)), (LARGE_BASE, (HALVES,)))
+        for model, arms in ((BASE, (REFIT, POLISHED)), (LARGE_BASE, (LARGE,)))
         for arm in arms
-    ],
+    ]
+    + [Cell(checkpoint_named(_LISTS).seeded(0), REFIT)],
     measure_cell,
 )
 
 
-def _models(cells: Sequence[Content]) -> Iterator[tuple[Cell, Content]]:
-    """Every measured model with its cell, in the order of the grid."""
+def _models(cells: Sequence[Content], data: str) -> Iterator[tuple[Cell, Content]]:
+    """Every measured model of a set with its cell, in the order of the grid."""
     by_name = {cell["cell"]: cell for cell in cells}
     for planned in GRID.cells:
+        if planned.checkpoint.data != data:
+            continue
         for one in by_name.get(planned.name, {}).get("models", ()):
             yield planned, one
 
 
 def by_model(cells: Sequence[Content]) -> str:
-    """Every model of every path, in PyTorch and in int8; the untouched one once."""
+    """Every embedder of every path, in PyTorch and in int8; the untouched one once."""
+    return _by_model(cells, _FIGURES[_PAIRS] | _FIGURES[_SEARCH], _SEARCH)
+
+
+def rerankers(cells: Sequence[Content]) -> str:
+    """The same of rerankers."""
+    return _by_model(cells, _FIGURES[_LISTS], _LISTS)
+
+
+def _by_model(cells: Sequence[Content], shown: Mapping[str, str], data: str) -> str:
     rows: list[list[str]] = []
     first: dict[str, Content] = {}
-    forms = list(_models(cells))
+    forms = list(_models(cells, data))
     for (planned, one), (_, int8) in zip(forms[::2], forms[1::2], strict=True):
         assert (one["form"], int8["form"]) == _FORMS, "both forms of each model, one after the other"
         base, is_trained = first.setdefault(planned.name, one), planned.arm == POLISHED
         if is_trained and one is base:
             continue
         kept = f"{one['budget']:g}" + (", trained" if is_trained else "")
-        figures = [f"{one[name]:.1f}, {int8[name]:.1f}" for name in ("spearman", *_FIGURES)]
+        figures = [f"{one[name]:.1f}, {int8[name]:.1f}" for name in shown]
         times = [f"{base[name] / one[name]:.1f}x, {base[name] / int8[name]:.1f}x" for name in ("ms_1", "ms_32")]
         sizes = f"{one['bytes'] / 1e6:.0f}, {int8['bytes'] / 1e6:.0f}"
         rows.append([planned.checkpoint.family, kept, *figures, *times, sizes])
-    head = ("model", "operations", "Spearman", *_FIGURES.values(), "one text", "32 texts", "MB")
+    head = ("model", "operations", *shown.values(), "one text", "32 texts", "MB")
     return table(head, rows)
 
 
@@ -164,7 +202,7 @@ def pictures(cells: Sequence[Content]) -> dict[str, str]:
     """nDCG@10 that is left against the operations that are left: SVG by name."""
     kept: dict[str, list[tuple[float, float]]] = {}
     whole: dict[str, float] = {}
-    for planned, one in _models(cells):
+    for planned, one in _models(cells, _SEARCH):
         if one["form"] == COMPACT:
             family = planned.checkpoint.family
             whole.setdefault(family, one["ndcg_10"])  # the untouched model comes first

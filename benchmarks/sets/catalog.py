@@ -4,12 +4,13 @@ SQuAD's training set is not at hand, so its dev set is cut by article, and TyDiQ
 """
 
 import random
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.rows import PairRow, QuestionRow, Row, TagsRow, TextRow
+from benchmarks.rows import PairRow, PassagesRow, QuestionRow, Row, TagsRow, TextRow
 from benchmarks.sets.parts import SEED, Parts, alike, by_group, held_out, label_of, read_labelled, read_objects, sample
 
 # A pass evaluates the validation set hundreds of times: as large as two slow cores bear. The small models bear more.
@@ -22,6 +23,8 @@ _CUTS, _MOST_POOLED = (0.45, 0.75), (4_000, 3_000, 3_000)
 """Where a pooled set is cut, and the most rows of each part."""
 _TEXTS = 1800
 """Of a kind, for an embedder."""
+_LISTS, _LISTED, _SHORT = (1500, 120, 300), (2, 8, 8), 100
+"""Lists to learn from, to decide on and held out, the passages of each, and the most words of a passage."""
 _LONGEST = 120
 """Words of a context. More than half of SQuAD's dev is no longer, and training takes half as long."""
 
@@ -117,6 +120,26 @@ def search(source: Path) -> Parts:
     return Parts(fit, deciding, sample(list(once.values()), _LARGE))
 
 
+def passages(source: Path) -> Parts:
+    """Lists to rank: a question with its paragraph and others of the same article; articles are in one part each."""
+    objects = read_objects(source / "SQuAD-v1.1/dev.jsonl")
+    rows = [found for found in objects if len(found["context"].split()) <= _SHORT]
+    sizes = zip(by_group(rows, lambda found: found["title"], (0.5, 0.1)), _LISTS, _LISTED, strict=True)
+    return Parts(*(list(_lists(sample(part, most), part, length)) for part, most, length in sizes))
+
+
+def _lists(asked: Iterable[Mapping[str, Any]], part: Iterable[Mapping[str, Any]], length: int) -> Iterator[PassagesRow]:
+    chance = random.Random(SEED)  # noqa: S311 - an experiment's seed, not a secret
+    articles: dict[str, dict[str, None]] = defaultdict(dict)
+    for found in part:
+        articles[found["title"]][found["context"]] = None
+    for found in asked:
+        others = [context for context in articles[found["title"]] if context != found["context"]]
+        if len(others) >= length - 1:
+            place, listed = chance.randrange(length), chance.sample(others, length - 1)
+            yield PassagesRow(found["question"].strip(), [*listed[:place], found["context"], *listed[place:]], place)
+
+
 def _drawn(texts: Iterable[str]) -> list[str]:
     """Texts of one kind, each once."""
     return sample(sorted(set(texts)), _TEXTS)
@@ -162,5 +185,6 @@ SETS: Mapping[str, Callable[[Path], Parts]] = {
     "ud-upos": parts_of_speech,
     "squad": questions,
     "search": search,
+    "passages": passages,
     **{f"{name}-pooled": partial(pooled, directory=directory) for name, directory in POOLED.items()},
 }

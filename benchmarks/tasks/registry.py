@@ -7,6 +7,7 @@ from torch import Tensor
 
 from benchmarks.tasks.answering import Answering
 from benchmarks.tasks.classification import Classification, Regression
+from benchmarks.tasks.reranking import Reranking
 from benchmarks.tasks.tagging import Tagging
 
 RowT = TypeVar("RowT")
@@ -31,7 +32,7 @@ class Task(Protocol[RowT]):
         """What the model takes, with the labels from which it computes its loss."""
 
 
-_ALL: tuple[Task[Any], ...] = (Classification(), Regression(), Tagging(), Answering())
+_ALL: tuple[Task[Any], ...] = (Classification(), Regression(), Tagging(), Answering(), Reranking())
 TASKS = {task.name: task for task in _ALL}
 
 

@@ -12,7 +12,7 @@ from axformer.answering import answers_to
 from axformer.cli.main import app
 from axformer.data.columns import DataSource
 from axformer.gate import certify
-from tests.tiny_models import tiny_config, tiny_model, tiny_rows, tiny_tokenizer, write_rows
+from tests.tiny_models import list_rows, tiny_config, tiny_model, tiny_rows, tiny_tokenizer, write_rows
 
 
 def saved(directory: Path, noise: float) -> Path:
@@ -74,14 +74,58 @@ def test_one_output_is_yes_or_no_only_where_the_model_says_so(tmp_path: Path) ->
     assert "is a model for regression" in refused.stderr
     says = {"sentence_transformers": {"activation_fn": "torch.nn.modules.activation.Sigmoid"}}
     assert f"say {json.dumps(says)[1:-1]} in config.json" in " ".join(refused.stderr.split())
-    lists = write_rows(tmp_path / "lists.jsonl", [{"query": "word1", "passages": ["word2", "word3"]}])
-    ranked = axformer(*command[:3], lists, *command[4:])
-    assert "is a model for reranking; answers are written where" in " ".join(ranked.stderr.split())
-    assert "config.json" not in ranked.stderr, "a score is no yes or no"
     config = tmp_path / "one" / "config.json"
     config.write_text(json.dumps(json.loads(config.read_text()) | says))
     assert axformer(*command).exit_code == 0
     assert {row["answer"] for row in records(tmp_path / "answers.jsonl")} <= {0, 1}
+
+
+def test_the_best_passage_is_an_answer_of_which_several_may_be_right(tmp_path: Path) -> None:
+    lists = list_rows(60)
+    without = [{name: row[name] for name in ("query", "passages")} for row in lists]
+    graded: list[list[float]] = [
+        [0.0] * len(row["passages"]) if place == 3 else grades_of(row) for place, row in enumerate(lists)
+    ]
+    data = write_rows(
+        tmp_path / "graded.jsonl", [row | {"label": one} for row, one in zip(without, graded, strict=True)]
+    )
+    told, bare = [], []
+    for seed in (0, 1):
+        home = tmp_path / f"ranker-{seed}"
+        tiny_model(tiny_config(labels=1), seed).save_pretrained(home)
+        tiny_tokenizer().save_pretrained(home)
+        output = tmp_path / f"answers-{seed}.jsonl"
+        assert axformer("answers", home, "--data", data, "--output", output).exit_code == 0
+        told.append(records(output))
+        bare.append(answers_to(str(home), DataSource(str(write_rows(tmp_path / "bare.jsonl", without))), "cpu"))
+    assert [row["label"] for row in told[0]] == [next(iter(right_of(grades)), None) for grades in graded]
+    assert [row["passages"] for row in told[0]] == [row["passages"] for row in lists]
+    changed = 0
+    for named, own in zip(told, bare, strict=True):
+        for row, alone, grades in zip(named, own, graded, strict=True):
+            right = right_of(grades)
+            assert row["answer"] == (right[0] if alone["answer"] in right else alone["answer"])
+            changed += row["answer"] != alone["answer"]
+    assert changed > 0, "some answers are a right passage that is not the first"
+    answered = [[row["answer"] for row in one] for one in told]
+    gate = certify(*answered, [row["label"] for row in told[0]], 20).whole
+    ids = [[alone["answer"] in right_of(grades) for alone, grades in zip(one, graded, strict=True)] for one in bare]
+    assert (
+        gate.lost - gate.unlabelled
+        <= sum(before and not after for before, after in zip(*ids, strict=True))
+        <= gate.lost
+    )
+
+
+def grades_of(row: dict[str, Any]) -> list[float]:
+    """Grades of which the right passage and the one after it have the highest."""
+    count = len(row["passages"])
+    return [2.0 if place in (row["label"], (row["label"] + 1) % count) else float(place % 2) for place in range(count)]
+
+
+def right_of(grades: list[float]) -> list[int]:
+    """The places of the highest grade, none where that is 0."""
+    return [place for place, grade in enumerate(grades) if grade == max(grades) > 0]
 
 
 @pytest.mark.parametrize("command", ["certify", "answers"])
