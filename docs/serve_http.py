@@ -10,15 +10,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
-from serve_onnx import Classifier
+from serve_onnx import Model
 
 MOST_BYTES = 1_000_000
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers POST with the label and the probabilities of each text. Texts of one request are one batch."""
+    """Answers POST with the label and the probabilities of each text, or its vector. Texts of one request are one batch."""
 
-    classifier: Classifier
+    model: Model
 
     def do_POST(self) -> None:
         """Answer one request."""
@@ -31,10 +31,12 @@ class Handler(BaseHTTPRequestHandler):
             texts = None
         if not texts or not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             return self.answer(400, {"error": 'give {"texts": ["a text", ...]}'})
-        logits = self.classifier.logits(texts)
-        shares = np.exp(logits - logits.max(axis=1, keepdims=True))
+        found = self.model.outputs(texts)
+        if self.model.is_embedder:
+            return self.answer(200, {"answers": [{"embedding": vector.tolist()} for vector in found]})
+        shares = np.exp(found - found.max(axis=1, keepdims=True))
         shares /= shares.sum(axis=1, keepdims=True)
-        labels = self.classifier.labels
+        labels = self.model.labels
         rows = [{labels[str(place)]: float(share) for place, share in enumerate(row)} for row in shares]
         return self.answer(200, {"answers": [{"label": max(row, key=row.get), "probabilities": row} for row in rows]})
 
@@ -49,7 +51,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
-    Handler.classifier = Classifier(Path(sys.argv[1]))
+    Handler.model = Model(Path(sys.argv[1]))
     server = ThreadingHTTPServer(("", int(sys.argv[2])), Handler)
     print(f"serving on port {server.server_port}", flush=True)  # noqa: T201
     server.serve_forever()

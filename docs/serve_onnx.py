@@ -1,4 +1,4 @@
-"""Classify texts with an ONNX form. It needs onnxruntime, tokenizers and numpy, and nothing else.
+"""Classify texts, or turn them into vectors, with an ONNX form. It needs onnxruntime, tokenizers and numpy, and nothing else.
 
 python serve_onnx.py smaller/hub TEXT...
 
@@ -14,12 +14,13 @@ import onnxruntime
 from tokenizers import Tokenizer
 
 
-class Classifier:
-    """A model for texts with one label each."""
+class Model:
+    """A classifier of texts, or an embedder."""
 
     def __init__(self, directory: Path) -> None:
         facts = json.loads((directory / "config.json").read_text(encoding="utf-8"))["axformer"]
-        self.inputs = facts["inputs"]
+        self.inputs, self.output = facts["inputs"], facts["outputs"][0]
+        self.is_embedder = self.output == "sentence_embedding"
         self.labels = facts["id2label"]
         self.tokenizer = Tokenizer.from_file(str(directory / "tokenizer.json"))
         self.tokenizer.enable_padding(
@@ -36,8 +37,8 @@ class Classifier:
         graph = next(path for path in graphs if path.exists())
         self.session = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
 
-    def logits(self, texts: list[str]) -> np.ndarray:
-        """Shape (texts, labels)."""
+    def outputs(self, texts: list[str]) -> np.ndarray:
+        """Logits, shape (texts, labels), or an embedder's vectors, shape (texts, dimensions)."""
         encodings = self.tokenizer.encode_batch(texts)
         features = {
             "input_ids": [encoding.ids for encoding in encodings],
@@ -45,10 +46,11 @@ class Classifier:
             "token_type_ids": [encoding.type_ids for encoding in encodings],
         }
         inputs = {name: np.array(features[name], dtype=np.int64) for name in self.inputs}
-        return self.session.run(["logits"], inputs)[0]
+        return self.session.run([self.output], inputs)[0]
 
 
 if __name__ == "__main__":
-    classifier = Classifier(Path(sys.argv[1]))
-    for row in classifier.logits(sys.argv[2:]):
-        print(json.dumps({"label": classifier.labels[str(row.argmax())], "logits": row.tolist()}))  # noqa: T201
+    model = Model(Path(sys.argv[1]))
+    for row in model.outputs(sys.argv[2:]):
+        label = {} if model.is_embedder else {"label": model.labels[str(row.argmax())]}
+        print(json.dumps(label | {"embedding" if model.is_embedder else "logits": row.tolist()}))  # noqa: T201

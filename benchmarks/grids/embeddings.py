@@ -45,7 +45,7 @@ ARMS: Mapping[str, Arm] = {
     LARGE: Arm(
         {"budgets": _BUDGETS, "table_rows": 48}, title="without training", rows={"validation": 150, "test": 400}
     ),
-    POLISHED: Arm({"budgets": _BUDGETS[2:], "calibrate_rows": 5516, "polish": 1}, title="and trained for an epoch"),
+    POLISHED: Arm({"budgets": _BUDGETS[3:], "calibrate_rows": 5516, "polish": 1}, title="and trained for an epoch"),
 }
 _EFFORT = replace(QUICK, least=5, warm_ups=1)
 """A batch of 32 takes a large model half a minute."""

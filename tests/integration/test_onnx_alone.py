@@ -9,11 +9,16 @@ import pytest
 import torch
 
 import axformer.auto  # noqa: F401 - registers the compact models
+from axformer.config import make_config
+from axformer.data.reading import rows_of
 from axformer.forms.files import write_tokenizer
 from axformer.forms.onnx import write_onnx
 from axformer.forms.onnx_int8 import write_onnx_int8
 from axformer.forms.smoothing import some_inputs
+from axformer.intake.dataset import prepare
 from axformer.model.compact import compact
+from tests.axformer.test_embedding import checkpoint_of as embedder_of
+from tests.axformer.test_embedding import vectors_of
 from tests.family_cases import Case, checkpoint_of, data_of, some_plan
 
 ROOT = Path(__file__).parents[2]
@@ -62,6 +67,17 @@ def test_a_form_serves_alone(bare_python: Path, tmp_path: Path) -> None:
     assert [row["label"] for row in served(bare_python, tmp_path / "float")] == [
         model.config.id2label[place] for place in wanted.argmax(dim=-1).tolist()
     ]
+
+
+def test_an_embedder_serves_alone(bare_python: Path, tmp_path: Path) -> None:
+    checkpoint = embedder_of("bert")
+    rows = prepare(rows_of([{"text": text} for text in TEXTS]), checkpoint, make_config()).samples.encoded
+    write_onnx(checkpoint.model, checkpoint.tokenizer, rows, tmp_path)
+    write_tokenizer(checkpoint.companions, tmp_path)
+    found = [row["embedding"] for row in served(bare_python, tmp_path)]
+    torch.testing.assert_close(
+        torch.tensor(found), vectors_of(checkpoint.model, checkpoint, TEXTS), rtol=0, atol=TOLERANCE
+    )
 
 
 @pytest.mark.parametrize("name", ABSENT)
