@@ -1,5 +1,6 @@
 """The page of a finished job: first what came of it and which form to take, then how it came about."""
 
+import html
 import io
 import random
 import re
@@ -121,6 +122,20 @@ def test_what_else_the_path_offers_stands_below_the_advice(member, finished, ses
         job = session.get_one(Job, finished)
         job.summary = {**job.summary, "labelled": {"labels": 1, "disagreed": 0, "forms": [form]}}
     assert 'id="beyond"' not in member.get(f"/jobs/{finished}").text, "labels have certified it"
+
+
+def test_the_page_loads_an_embedder_by_its_library_and_gives_a_reranker_a_pair(member, stage, make_trial):
+    def page(metric: str, *forms: Any) -> str:
+        job_id = stage.running([make_trial(0), make_trial(1)])
+        base = {"validation": {"loss": 0.0, metric: 1.0}, "test": None, "parameters": 10, "bytes": 40, "operations": 900}
+        stage.succeed(job_id, FILES, base=base, base_form=FORMS["base_form"], forms=list(forms))
+        return html.unescape(member.get(f"/jobs/{job_id}").text)
+
+    compact, int8 = FORMS["forms"]
+    assert 'model = SentenceTransformer("model")' in page("same_nearest", compact)
+    assert 'model = axformer.load("model")' in page("accuracy", compact)
+    slow = {**compact, "speed": FORMS["base_form"]["speed"]}
+    assert 'from_pretrained("hub")("a query", "a passage", return_tensors' in page("mrr_10", slow, int8)
 
 
 def test_files_are_in_groups_of_forms(member, finished):
