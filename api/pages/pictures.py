@@ -103,9 +103,10 @@ def map_of(session: Session, job: Job, width: int = PLACE) -> Markup | None:
     if not known:
         return None
     dimensions = Dimensions(**known)
-    layers = trace_views.last_plan(session, job.id, upto=_kept(job)) if holds_plans(job) else None
-    if layers is not None:
-        return markup(picture(Plan.model_validate({"layers": layers}), dimensions, None, width))
+    if holds_plans(job):
+        layers = trace_views.last_plan(session, job.id, upto=_kept(job))
+        whole = Plan.full(dimensions) if layers is None else Plan.model_validate({"layers": layers})
+        return markup(picture(whole, dimensions, None, width))
     tried, is_whole = trace_views.element_points(session, job.id, most_neurons=MOST_NEURONS)
     points = _standing(tried, _kept(job))
     plan = Plan.full(dimensions)

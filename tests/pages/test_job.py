@@ -399,6 +399,16 @@ def test_the_map_of_a_finished_job_shows_the_model_that_was_kept(member, stage, 
     assert "<title>layer.2.ffn: kept, loss" in text
 
 
+def test_the_map_of_a_compression_whose_model_stays_untouched_is_whole(member, stage, make_trial):
+    size = {"layers": 2, "heads": 2, "hidden_size": 8, "intermediate_size": 12}
+    smaller = make_trial(1, phase=Phase.BUDGET, element="encoder.0.5", verdict=Verdict.ACCEPT, plan=[])
+    progress = {"dimensions": size, "done": 2, "known": 2, "kept": 0}
+    job_id = stage.running([make_trial(0), smaller], progress, config={"method": "compress"})
+    text = member.get(f"/jobs/{job_id}/map").text
+    assert "4 of 4 heads kept; 24 of 24 neurons kept" in text
+    assert "not tried yet" not in text
+
+
 def test_a_finished_job_says_whether_its_gain_is_one(member, stage, make_trial):
     finding = {
         "data": "test",

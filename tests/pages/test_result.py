@@ -127,7 +127,13 @@ def test_what_else_the_path_offers_stands_below_the_advice(member, finished, ses
 def test_the_page_loads_an_embedder_by_its_library_and_gives_a_reranker_a_pair(member, stage, make_trial):
     def page(metric: str, *forms: Any) -> str:
         job_id = stage.running([make_trial(0), make_trial(1)])
-        base = {"validation": {"loss": 0.0, metric: 1.0}, "test": None, "parameters": 10, "bytes": 40, "operations": 900}
+        base = {
+            "validation": {"loss": 0.0, metric: 1.0},
+            "test": None,
+            "parameters": 10,
+            "bytes": 40,
+            "operations": 900,
+        }
         stage.succeed(job_id, FILES, base=base, base_form=FORMS["base_form"], forms=list(forms))
         return html.unescape(member.get(f"/jobs/{job_id}").text)
 
