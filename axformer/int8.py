@@ -8,6 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
+from torch.nn import functional
+
 from axformer.artifact import new_directory
 from axformer.data.columns import ANSWERS, DataSource
 from axformer.data.reading import read_rows, rows_of
@@ -26,6 +29,7 @@ from axformer.reporting.hub_card import write_hub_card
 from axformer.reporting.speed import QUICK, Effort, measure_speed
 from axformer.reporting.workloads import limits_of, own_workloads
 from axformer.scores.own_answers import can_answer, with_own_answers
+from axformer.tasks.embedding import SentenceEmbedding
 from axformer.tasks.multiple_choice import MultipleChoice
 from axformer.tasks.question_answering import QuestionAnswering
 from axformer.wire.report import SpeedCell
@@ -71,6 +75,8 @@ class Timed:
     times_interval: tuple[float, float]
     same: float | None
     """Share of the rows with the same answer; None where answers are numbers."""
+    cosine: float | None = None
+    """Of an embedder: the mean cosine of its vectors and the model's."""
 
 
 @dataclass(frozen=True)
@@ -162,4 +168,9 @@ def _timed(form: Form, cell: SpeedCell) -> Timed:
     assert form.checked is not None, "make_forms compares it over all rows"
     assert cell.times is not None, "it is not the first"
     assert cell.times_interval is not None, "as above"
-    return Timed(form, cell.p50_ms, cell.times, cell.times_interval, form.checked.same)
+    checked = form.checked
+    cosine = None
+    if isinstance(checked.expected.task, SentenceEmbedding):
+        before, after = (torch.stack(list(one.answers)) for one in (checked.expected, checked.agreement.measured))
+        cosine = float(functional.cosine_similarity(before, after).mean())
+    return Timed(form, cell.p50_ms, cell.times, cell.times_interval, checked.same, cosine)

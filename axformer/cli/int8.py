@@ -72,6 +72,7 @@ def _content(made: "AsItIs", place: Path) -> dict[str, Any]:
             "times": one.times,
             "times_interval": one.times_interval,
             "same_answers": one.same,
+            "cosine": one.cosine,
         }
         for one in made.forms
     ]
@@ -98,7 +99,12 @@ def _worth(one: "Timed", rows: int) -> str:
     speed = f"{one.times:.1f} times as fast with one input" if is_faster else "not shown to be faster here"
     if one.same is None:
         return speed
-    return f"{speed}, {rows - round(one.same * rows):,} of {rows:,} answers changed"
+    changed = f"{rows - round(one.same * rows):,} of {rows:,}"
+    if one.cosine is not None:
+        return (
+            f"{speed}, vectors of a mean cosine of {one.cosine:.4f} to before, {changed} texts find another one nearest"
+        )
+    return f"{speed}, {changed} answers changed"
 
 
 def _told(made: "AsItIs", place: Path) -> list[str]:

@@ -43,7 +43,9 @@ _BUDGETS = [0.8, 0.65, 0.5, 0.35]
 ARMS: Mapping[str, Arm] = {
     REFIT: Arm({"budgets": _BUDGETS}, title="without training"),
     LARGE: Arm(
-        {"budgets": _BUDGETS, "table_rows": 48}, title="without training", rows={"validation": 150, "test": 400}
+        {"budgets": _BUDGETS, "table_rows": 24, "calibrate_rows": 500},
+        title="without training",
+        rows={"validation": 150, "test": 200},
     ),
     POLISHED: Arm({"budgets": _BUDGETS[3:], "calibrate_rows": 5516, "polish": 1}, title="and trained for an epoch"),
 }
@@ -78,7 +80,7 @@ def measure_cell(cell: Cell, arm: Arm, place: Place) -> Content:
     else:
         home = BASES[checkpoint.family].home()
         place.prepare(_PAIRS)
-        files[_PAIRS] = place.sets / _PAIRS / "test.jsonl"
+        files[_PAIRS] = rows_of(replace(checkpoint, data=_PAIRS), "test", arm, place)
     loaded, data = {}, {}
     for part, file in files.items():
         rows = read_rows(str(file))

@@ -16,7 +16,14 @@ from axformer.forms.form import Form
 from axformer.forms.kinds import KINDS, ONNX, ONNX_INT8
 from axformer.int8 import Timed
 from tests.tiny_families import tiny_family_model, tiny_family_tokenizer
-from tests.tiny_models import save_tiny_checkpoint, tiny_config, tiny_rows, tiny_tokenizer, write_rows
+from tests.tiny_models import (
+    save_tiny_checkpoint,
+    save_tiny_embedder,
+    tiny_config,
+    tiny_rows,
+    tiny_tokenizer,
+    write_rows,
+)
 
 
 def run(*arguments: object) -> Any:
@@ -78,6 +85,18 @@ def test_rows_without_labels_do_for_every_head(tmp_path: Path, labels: int) -> N
 )
 def test_a_form_is_worth_what_was_seen(interval: tuple[float, float], same: float | None, said: str) -> None:
     assert _worth(Timed(Form(ONNX, None, 1, None), 1.0, 2.1, interval, same), 24) == said
+
+
+@pytest.mark.slow
+def test_of_an_embedder_it_says_how_far_vectors_moved(tmp_path: Path) -> None:
+    save_tiny_embedder(tmp_path / "embedder")
+    done = run("int8", tmp_path / "embedder" / "made", "--output", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    told = " ".join(done.output.split())
+    whole, int8 = map(
+        float, re.findall(r"mean cosine of ([\d.]+) to before, \d+ of 24 texts find another one nearest", told)
+    )
+    assert 0.9 < int8 < whole == 1.0
 
 
 @pytest.mark.slow
