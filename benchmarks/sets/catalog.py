@@ -23,7 +23,7 @@ _CUTS, _MOST_POOLED = (0.45, 0.75), (4_000, 3_000, 3_000)
 """Where a pooled set is cut, and the most rows of each part."""
 _TEXTS = 1800
 """Of a kind, for an embedder."""
-_LISTS, _LISTED, _SHORT = (1500, 100, 200), (2, 8, 8), 100
+_LISTS, _LISTED, _SHORT = (1200, 60, 150), (2, 8, 8), 100
 """Lists to learn from, to decide on and held out, the passages of each, and the most words of a passage."""
 _LONGEST = 120
 """Words of a context. More than half of SQuAD's dev is no longer, and training takes half as long."""
