@@ -8,6 +8,7 @@ cosine between its input and its output (Sajjad et al., section 3.4).
 import time
 
 from axformer.analysis.advice import Given, advise, can_drop
+from axformer.analysis.labels import can_probe
 from axformer.analysis.probing import Probing
 from axformer.analysis.study import Study
 from axformer.methods.layers.scores import contribution
@@ -95,16 +96,17 @@ def _top(study: Study, count: int) -> bool:
 def _by_cosine(study: Study, cosines: list[float], given: Given) -> Advice:
     chosen = [layer for layer, cosine in enumerate(cosines) if cosine > THRESHOLD]
     highest = max(range(len(cosines)), key=cosines.__getitem__)
+    more = " Training rows would tell more, by probes." if can_probe(study.checkpoint.task) else ""
     if chosen and can_drop(study.checkpoint, chosen):
         return advise(
-            f"{len(chosen)} of {len(cosines)} layers change their input by less than a mean cosine of {THRESHOLD:g}; training "
-            "rows would tell more, by probes.",
+            f"{len(chosen)} of {len(cosines)} layers hand on nearly what they receive (mean cosine above {THRESHOLD:g})."
+            f"{more}",
             given.prune("layers", "--method", "layers", set_=["strategy=contribution", f"threshold={THRESHOLD:g}"]),
         )
     if can_drop(study.checkpoint, [highest]):
         return advise(
             f"No layer hands on nearly what it receives; layer {highest} changes its input least (mean cosine "
-            f"{cosines[highest]:.3f}). Training rows would tell more, by probes."
+            f"{cosines[highest]:.3f}).{more}"
         )
     return advise(
         f"The layers of {study.checkpoint.architecture.model_type} do not go one by one; compression takes parts of them."

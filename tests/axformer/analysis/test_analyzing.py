@@ -81,6 +81,9 @@ def test_every_task_has_its_reports_and_commands_that_fit_the_model(case: Case, 
         config = config_of(arguments)
         check_fits(config, inputs.checkpoint, None)
         PruningRun(Inputs(inputs.checkpoint, inputs.data), config.model_copy(update={"confirm": 0.0}))
+    layers = analysis.reports.layers
+    assert layers is not None
+    assert not (unprobed and "probes" in layers.advice.sentence), "nothing could be probed"
     write_analysis(analysis, tmp_path / "out")
     assert Analysis.model_validate_json((tmp_path / "out" / "analysis.json").read_text()) == analysis
     page = (tmp_path / "out" / "analysis.html").read_text()
