@@ -11,7 +11,18 @@ from types import ModuleType
 
 from jinja2 import Environment, StrictUndefined
 
-from benchmarks.grids import compress, conditions, embeddings, evidence, labels, layers, rank, redundancy, speed
+from benchmarks.grids import (
+    compress,
+    conditions,
+    embeddings,
+    evidence,
+    labels,
+    layers,
+    rank,
+    redundancy,
+    speed,
+    weights,
+)
 from benchmarks.harness import RESULTS, Content, read_cells
 from benchmarks.tables import counted
 
@@ -19,7 +30,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 DOCUMENTS = Path(__file__).parents[1] / "docs"
 GRIDS: Mapping[str, ModuleType] = {
     module.GRID.name: module
-    for module in (evidence, conditions, compress, layers, rank, redundancy, speed, labels, embeddings)
+    for module in (evidence, conditions, compress, layers, rank, redundancy, speed, labels, embeddings, weights)
 }
 """The modules of the grids by their names."""
 PAGES = ("results", "compared", "speed", "certificate", "embeddings")
@@ -51,9 +62,10 @@ def page(name: str, results: Path = RESULTS) -> str:
     """
     tables = {grid: Tables(module, read_cells(grid, results)) for grid, module in GRIDS.items()}
     beside = partial(layers.beside_compression, tables["layers"].cells, tables["compress"].cells)
+    table_four = partial(weights.table_four, tables["evidence"].cells, tables["weights"].cells)
     environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True)  # noqa: S701 - Markdown, not HTML
     template = environment.from_string((TEMPLATES / f"{name}.md").read_text(encoding="utf-8"))
-    return template.render(tables, beside_compression=beside)
+    return template.render(tables, beside_compression=beside, table_four=table_four)
 
 
 def pictures(results: Path = RESULTS) -> dict[str, str]:

@@ -24,9 +24,11 @@ from benchmarks.finetune import BASE, LARGE_BASE
 from benchmarks.grids.evidence import SEEDS, judgement, removed
 from benchmarks.harness import Arm, Cell, Content, Grid, Place
 from benchmarks.prune import by_prune, rows_of, usual_metric
-from benchmarks.tables import POINT, grouped, spread, table
+from benchmarks.tables import NONE, POINT, grouped, spread, table, where
 
 SETS = ("wnli", "squad", "sms", "rte", "ud-upos", "sst2", "cola", "ag-news")
+_DEGENERATE = "wnli"
+"""Its best model is a constant answer, so its points tell nothing of others."""
 _EVERY: Mapping[str, Any] = {"conditions": ["temperature", "stable", "metric"]}
 _ASKED: Mapping[str, Mapping[str, Any]] = {
     "paper": {},
@@ -80,19 +82,41 @@ GRID = Grid(
 )
 
 
-def by_arm(cells: Sequence[Content]) -> str:
-    """What each way of asking brought, over all sets of a model and by set; *reliably* is by two standard errors."""
-    order = {"every set": "", **{one: one for one in SETS}}
-    twice = [{**cell, "data": data} for cell in cells for data in ("every set", cell["data"])]
-    twice.sort(key=lambda cell: (cell["model"], order[cell["data"]], list(ARMS).index(cell["arm"])))
+def over_sets(cells: Sequence[Content]) -> str:
+    """What each way of asking brought, over all sets but WNLI; *reliably* is by two standard errors."""
     rows = []
-    for (model, data, arm), same in grouped(twice, "model", "data", "arm").items():
+    for (model, arm), same in _by_arm([cell for cell in cells if cell["data"] != _DEGENERATE], "model", "arm"):
         found = [(cell["calibrated"]["change"], 2 * cell["calibrated"]["error"]) for cell in same]
-        points = [POINT * cell["report"]["comparison"]["test"]["differences"][cell["metric"]]["value"] for cell in same]
         told = Counter(map(judgement, same))
         loss = f"{mean(one for one, _ in found):+.4f}"
         reliably = f"{sum(one < -noise for one, noise in found)}, {sum(one > noise for one, noise in found)}"
         verdicts = f"{told[FindingVerdict.GAIN]}, {told[FindingVerdict.LOSS]}"
-        rows.append([model, data, f"`{arm}`", f"{len(same)}", removed(same), loss, reliably, spread(points), verdicts])
-    head = ("model", "set", "arm", "passes", "removed", "loss", "reliably lower, higher", "points", "gains, losses")
+        figures = [removed(same), loss, reliably, spread(list(map(_points, same))), verdicts]
+        rows.append([model, f"`{arm}`", f"{len(same)}", *figures])
+    head = ["model", "arm", "passes", "removed", "loss", "reliably lower, higher", "points", "gains, losses"]
     return table(head, rows)
+
+
+def by_set(cells: Sequence[Content]) -> str:
+    """What went and the change in points, by set and arm."""
+    arms = [arm for arm in ARMS if any(cell["arm"] == arm for cell in cells)]
+    rows = []
+    for (model, data), of_set in grouped(sorted(cells, key=_place), "model", "data").items():
+        each = [where(of_set, arm=arm) for arm in arms]
+        told = [f"{removed(same)}, {mean(map(_points, same)):+.2f}" if same else NONE for same in each]
+        rows.append([data, model, *told])
+    return table(["set", "model", *(f"`{arm}`" for arm in arms)], rows)
+
+
+def _by_arm(cells: Sequence[Content], *names: str) -> list[tuple[tuple[Any, ...], list[Content]]]:
+    ordered = sorted(cells, key=lambda cell: (cell["model"], list(ARMS).index(cell["arm"])))
+    return list(grouped(ordered, *names).items())
+
+
+def _place(cell: Content) -> tuple[str, int]:
+    return cell["model"], SETS.index(cell["data"])
+
+
+def _points(cell: Content) -> float:
+    """The change of the metric on held-out rows, in points."""
+    return POINT * float(cell["report"]["comparison"]["test"]["differences"][cell["metric"]]["value"])
