@@ -353,8 +353,11 @@ def _shown(label: Any) -> str:
 
 
 def written(name: str) -> str:
-    """One table of the document, without what is refused: the message says there what to do."""
-    taken = (case for case in TABLES[name] if not case.refused)
+    """One table of the document, without what is refused: the message says there what to do. Files give the same labels in
+    every form, so there it is a list of forms."""
+    taken = [case for case in TABLES[name] if not case.refused]
+    if name == "files":
+        return "\n".join(f"- {case.form}" for case in taken)
     rows = [f"| {case.form} | {outcome(case).replace('|', chr(92) + '|')} |" for case in taken]
     return "\n".join(["| what the file holds | what is made of it |", "|---|---|", *rows])
 
