@@ -75,6 +75,7 @@ GRID = Grid(
     ARMS,
     [
         *_cells(_FIRST, SEEDS[:1]),
+        *_cells(("robust",), SEEDS[:1], [one for one in SETS if one != _DEGENERATE]),
         *_cells(_PRESETS, SEEDS, ("wnli",)),
         *_cells(_FIRST, SEEDS[1:]),
         *_cells(_LAST, SEEDS[:1]),
