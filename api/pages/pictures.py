@@ -12,7 +12,7 @@ from starlette.responses import HTMLResponse
 
 from api.pages.context import PAGE_HEADERS
 from api.services.paths import points_of
-from axformer.config import config_class
+from axformer.config import config_class, fits_weights
 from axformer.drawing.chart import TrialCounts, loss_chart
 from axformer.drawing.curve import path_curve
 from axformer.drawing.picture import picture
@@ -109,11 +109,10 @@ def map_of(session: Session, job: Job, width: int = PLACE) -> Markup | None:
         return markup(picture(whole, dimensions, None, width))
     tried, is_whole = trace_views.element_points(session, job.id, most_neurons=MOST_NEURONS)
     points = _standing(tried, _kept(job))
-    plan = Plan.full(dimensions)
+    plan, top_k, is_fitted = Plan.full(dimensions), job.config.get("attention_top_k"), fits_weights(job.config)
     for point in points:
         if point.element is not None and point.verdict == Verdict.ACCEPT:
-            top_k, refit = job.config.get("attention_top_k"), bool(job.config.get("refit"))
-            plan = plan.apply(parse(point.element), top_k=top_k, keeps_bias=refit)
+            plan = plan.apply(parse(point.element), top_k=top_k, keeps_bias=is_fitted)
     if is_whole:
         return markup(picture(plan, dimensions, points, width))
     for layer, ranges in trace_views.gone_neurons(session, job.id, upto=_kept(job)).items():

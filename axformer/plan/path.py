@@ -74,8 +74,9 @@ def file_at(file: PlanFile, stop: Stop, dimensions: Dimensions) -> PlanFile:
     numbers = [trial.seq for trial in stop.trace]
     if stop.seq not in numbers:
         raise PlanError(f"there is no trial {stop.seq}; the trace has trials {numbers[0]} to {numbers[-1]}")
-    kept, refit = file.config.get("attention_top_k"), bool(file.config.get("refit"))
-    points = points_of(stop.trace, dimensions, kept, keeps_bias=refit)
+    kept, config = file.config.get("attention_top_k"), file.config
+    is_fitted = config.get("repair") == "refit" or config.get("refit") is True  # as it was called before
+    points = points_of(stop.trace, dimensions, kept, keeps_bias=is_fitted)
     if all(point.plan != file.plan for point in points):
         raise PlanError("the trace does not lead to the plan; take plan.json and trace.jsonl of one result")
     reached = [point for point in points if point.seq <= stop.seq]

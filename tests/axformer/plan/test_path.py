@@ -104,6 +104,18 @@ def test_the_command_writes_the_model_of_a_point(
     assert read_plan_file(output) == file_at(read_plan_file(result), stop, loaded.dimensions)
 
 
+def test_the_path_of_a_pass_with_repairs_leads_to_its_plan(checkpoint: Path, data: Path) -> None:
+    knobs = {"repair": "refit", "tolerance": 10.0, "attention_top_k": None, "max_length": 10}
+    run = open_run(checkpoint, DataSource(str(data)), config=make_config("paper", knobs))
+    trace, loaded = list(run.trials()), load_checkpoint(checkpoint, "cpu")
+    config = make_config("paper", knobs).model_dump(mode="json")
+    source = PlanSource(model_type="bert", sha256=loaded.sha256)
+    file = PlanFile(source=source, config=config, layers=run.plan.layers)
+    assert any(layer.ffn and not layer.neurons for layer in file.layers), "a block left its bias"
+    assert file_at(file, Stop(trace, trace[-1].seq), loaded.dimensions) == file
+    assert file_at(file, Stop(trace, 0), loaded.dimensions).plan == Plan.full(loaded.dimensions)
+
+
 def test_a_trace_with_bands_of_an_earlier_version_is_read(result: Path, tmp_path: Path) -> None:
     trace, copy = read_trace_beside(result), tmp_path / "result"
     shutil.copytree(result, copy)
