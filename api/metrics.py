@@ -25,18 +25,13 @@ def counted(registry: CollectorRegistry) -> bytes:
     return generate_latest(registry)
 
 
-def jobs_by_state(session: Session) -> bytes:
-    """The number of jobs of all teams in each state, in the text format of Prometheus."""
+def stored(session: Session) -> bytes:
+    """What the database knows: the jobs of all teams by state, and when each thread of each worker that was seen within a day
+    last did its work, in the text format of Prometheus."""
     registry = CollectorRegistry()
     jobs = Gauge("axformer_jobs", "Jobs by state.", ["state"], registry=registry)
     for state, count in state_counts(session).items():
         jobs.labels(state.value).set(count)
-    return generate_latest(registry)
-
-
-def last_successes(session: Session) -> bytes:
-    """When each thread of each worker that was seen within a day last did its work, in the text format of Prometheus."""
-    registry = CollectorRegistry()
     said = "When a worker's thread last did its work without an error, in seconds since 1970."
     times = Gauge("axformer_worker_last_success_seconds", said, ["worker", "thread"], registry=registry)
     for worker in living_workers(session, FORGOTTEN_AFTER.total_seconds()):

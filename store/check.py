@@ -15,7 +15,7 @@ from sqlalchemy import select
 from store.errors import ContentChangedError, StorageError
 from store.repositories.audit import check_chain
 from store.repositories.revision import database_identity
-from store.session import Sessions, make_engine, make_sessions, session_scope
+from store.session import Sessions, open_sessions, session_scope
 from store.settings import Settings
 from store.storage.storage import Storage, job_folder, open_storage, upload_folder
 from store.tables.files import Artifact, Upload
@@ -90,10 +90,9 @@ def main() -> int:
     )
     given = parser.parse_args()
     settings = Settings.from_environment()
-    engine = make_engine(settings)
     counts = dict.fromkeys(("missing", "changed", "without_row"), 0)
-    try:
-        sessions, storage = make_sessions(engine), open_storage(settings)
+    with open_sessions(settings) as sessions:
+        storage = open_storage(settings)
         for what, place in differences(sessions, storage, quick=given.quick):
             counts[what] += 1
             sys.stdout.write(f"{what} {place}\n")
@@ -101,8 +100,6 @@ def main() -> int:
             database = database_identity(session)
             audit = check_chain(session, given.head)
         owner = (storage.owner() or database).partition("\n")[0]
-    finally:
-        engine.dispose()
     chain = {"audit_chain": audit.broken or "whole", "audit_waiting": audit.waiting, "audit_head": audit.head}
     told = {**chain, **counts, "storage_of_this_database": "yes" if owner == database else "no"}
     sys.stdout.write("".join(f"{name}: {value}\n" for name, value in told.items()))

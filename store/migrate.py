@@ -1,5 +1,6 @@
 """Migrate a database to the current schema: ``python -m store.migrate``, or from code."""
 
+from functools import cache
 from pathlib import Path
 
 from alembic import command
@@ -23,6 +24,7 @@ def migrate(settings: Settings) -> None:
     command.upgrade(alembic_config(settings), "head")
 
 
+@cache
 def newest_revision() -> str:
     """The schema revision that this code expects."""
     head = ScriptDirectory.from_config(Config(_CONFIG)).get_current_head()

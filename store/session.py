@@ -46,6 +46,16 @@ def make_engine(settings: Settings) -> Engine:
     return engine
 
 
+@contextmanager
+def open_sessions(settings: Settings) -> Iterator[Sessions]:
+    """The factory of sessions of a program, whose connections are closed at the end."""
+    engine = make_engine(settings)
+    try:
+        yield make_sessions(engine)
+    finally:
+        engine.dispose()
+
+
 def make_sessions(engine: Engine) -> Sessions:
     """The factory of sessions on an engine. Rows stay readable after the commit."""
     return sessionmaker(engine, expire_on_commit=False)

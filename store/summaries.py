@@ -5,28 +5,8 @@ from collections.abc import Mapping
 from typing import Any, get_args
 
 from axformer.wire.analysis import ANALYSIS_FORMAT, ReportName
+from axformer.wire.jobs import ReportRead
 from axformer.wire.states import JobOutcome
-
-_SHOWN = (
-    "base",
-    "pruned",
-    "comparison",
-    "finding",
-    "certificate",
-    "doubt",
-    "target",
-    "one_position_ms",
-    "base_form",
-    "before_forms",
-    "judged",
-    "advice",
-    "forms",
-    "estimated_speedup",
-    "seconds",
-    "finetune",
-    "head",
-)
-
 
 _MOST_CLASSES = 10
 """Classes of a comparison that are shown, those that lost most."""
@@ -37,7 +17,7 @@ def summary_of(report: Mapping[str, Any]) -> dict[str, Any]:
     if report.get("format") == ANALYSIS_FORMAT:
         return {"findings": findings_of(report)}
     counts = {f"{name}_count": len(report.get(name, ())) for name in ("removed", "hard_attention")}
-    shown = {name: report[name] for name in _SHOWN if name in report} | counts
+    shown = {name: report[name] for name in ReportRead.model_fields if name in report} | counts
     trained = {name: {**shown[name], "curve": []} for name in ("finetune", "head") if shown.get(name) is not None}
     if shown.get("head") is not None:
         trained["head"]["labels"] = []  # the job's run has those that were asked for

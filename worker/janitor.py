@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from store.errors import StoreError
 from store.logs import configure_logs
 from store.repositories import retention
-from store.session import Sessions, make_engine, make_sessions, session_scope
+from store.session import Sessions, open_sessions, session_scope
 from store.settings import Settings
 from store.storage.storage import Storage, job_folder, open_storage, upload_folder
 from worker.base.periodic import Periodic
@@ -114,11 +114,8 @@ def main() -> int:
     """Clean up once, and print what was removed."""
     configure_logs(always_json=True)
     settings = Settings.from_environment()
-    engine = make_engine(settings)
-    try:
-        cleaned = clean(make_sessions(engine), settings, open_storage(settings))
-    finally:
-        engine.dispose()
+    with open_sessions(settings) as sessions:
+        cleaned = clean(sessions, settings, open_storage(settings))
     sys.stdout.write("".join(f"{name}: {amount}\n" for name, amount in asdict(cleaned).items()))
     return 1 if cleaned.failed else 0
 

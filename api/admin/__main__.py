@@ -25,7 +25,7 @@ from store.repositories.jobs import renew_tokens, unended_of_all
 from store.repositories.keys import find_key, list_keys
 from store.repositories.teams import TeamLimits, Use, create_team, find_team, limits_of, list_teams, set_limits, use_of
 from store.repositories.workers import FORGOTTEN_AFTER, find_worker, living_workers
-from store.session import make_engine, make_sessions, session_scope
+from store.session import open_sessions, session_scope
 from store.settings import Settings
 from store.signing import open_vault
 from store.tables.jobs import Job
@@ -150,20 +150,18 @@ def _team_line(team: Team, use: Use, limits: TeamLimits) -> str:
 def store() -> Iterator[Session]:
     """Open a session on the database of the settings; any error becomes a one-line message."""
     try:
-        engine = make_engine(Settings.from_environment())
+        settings = Settings.from_environment()
     except ValidationError as error:
         raise refused(
             "; ".join(": ".join([*map(str, item["loc"][:1]), reason_of(item)]) for item in error.errors())
         ) from None
     try:
-        with session_scope(make_sessions(engine)) as session:
+        with open_sessions(settings) as sessions, session_scope(sessions) as session:
             yield session
     except OperationalError as error:
         raise refused(f"the database does not answer: {' '.join(str(error.orig).split())}") from None
     except ApiError as error:
         raise refused(error.detail) from None
-    finally:
-        engine.dispose()
 
 
 def find_team_or_refuse(session: Session, team: str) -> Team:

@@ -60,8 +60,8 @@ def answer(download: Download, *, method: str, headers: Mapping[str, str]) -> Re
     if wanted is None:
         described["Content-Length"] = str(download.size)
         return StreamingResponse(download.read(0, download.size), headers=described)
-    described["Content-Length"] = str(wanted.stop - wanted.start)
-    described["Content-Range"] = wanted.content_range(download.size)
+    described["Content-Length"] = str(len(wanted))
+    described["Content-Range"] = f"bytes {wanted.start}-{wanted.stop - 1}/{download.size}"
     return StreamingResponse(download.read(wanted.start, wanted.stop), status_code=206, headers=described)
 
 
@@ -138,20 +138,8 @@ _RANGE = re.compile(r"bytes=[ \t]*(?P<first>\d*)-(?P<last>\d*)[ \t]*", re.IGNORE
 _DIGITS = 18  # more than any file has; longer numbers are cut to this many nines
 
 
-@dataclass(frozen=True)
-class ByteRange:
-    """Bytes ``start`` to ``stop``, half open."""
-
-    start: int
-    stop: int
-
-    def content_range(self, size: int) -> str:
-        """The header that names this part of a file of ``size`` bytes."""
-        return f"bytes {self.start}-{self.stop - 1}/{size}"
-
-
-def parse_range(header: str, size: int) -> ByteRange | None:
-    """The range that the header asks of a file of ``size`` bytes.
+def parse_range(header: str, size: int) -> range | None:
+    """The bytes that the header asks of a file of ``size`` bytes.
 
     None if the whole file is to be sent: the header is malformed, of another unit, or asks for several ranges, all
     of which a server may ignore.
@@ -170,13 +158,13 @@ def parse_range(header: str, size: int) -> ByteRange | None:
         return None
     if first >= size:
         raise _outside(header, size)
-    return ByteRange(first, min(last + 1, size))
+    return range(first, min(last + 1, size))
 
 
-def _suffix(length: int, size: int) -> ByteRange | None:
+def _suffix(length: int, size: int) -> range | None:
     if length == 0:
         raise _outside(f"bytes=-{length}", size)
-    return ByteRange(max(0, size - length), size) if size else None
+    return range(max(0, size - length), size) if size else None
 
 
 def _number(digits: str) -> int:

@@ -1,10 +1,11 @@
 """Resources shared by the pages of an app: templates, static files, and the seal of the cookies."""
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import resources
+from inspect import isfunction
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -86,23 +87,12 @@ PAGE_HEADERS = {
     "Referrer-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
-_FILTERS: dict[str, Callable[..., Any]] = {
-    name: getattr(formats, name)
-    for name in (
-        "count",
-        "short_count",
-        "size",
-        "duration",
-        "loss",
-        "percent",
-        "moment",
-        "change",
-        "words",
-        "figure",
-        "prose",
-        "on_page",
-    )
+_FILTERS = {
+    name: one
+    for name, one in vars(formats).items()
+    if isfunction(one) and one.__module__ == formats.__name__ and not name.startswith("_")
 }
+"""Every function of that module."""
 
 
 def _losses(curve: Sequence[LossPoint]) -> Markup:

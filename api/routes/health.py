@@ -10,7 +10,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from sqlalchemy.exc import SQLAlchemyError
 
 from api.deps import CallerDep, ReadingDep, ResourcesDep
-from api.metrics import counted, jobs_by_state, last_successes
+from api.metrics import counted, stored
 from api.openapi import Responses, answer, answers
 from api.resources import Resources
 from api.wakeup import Wakeup
@@ -89,5 +89,5 @@ def get_readiness(resources: ResourcesDep, response: Response) -> ReadyRead:
 @router.get("/metrics", summary="Read metrics", response_class=Response, responses=_METRICS)
 def get_metrics(_: CallerDep, session: ReadingDep, resources: ResourcesDep) -> Response:
     """Read jobs by state, requests and their durations, for Prometheus."""
-    text = counted(resources.registry) + jobs_by_state(session) + last_successes(session)
+    text = counted(resources.registry) + stored(session)
     return Response(text, media_type=CONTENT_TYPE_PLAIN_0_0_4)

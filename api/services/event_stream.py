@@ -37,14 +37,6 @@ _RECONNECT_MS = 2000  # what browsers wait before they connect again
 _LOG = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True)
-class News:
-    """Events after a number, and whether no more will come."""
-
-    events: Sequence[Event]
-    is_last: bool
-
-
 async def stream(
     resources: Resources, key_id: str, job_id: str, after: int, standing: JobStanding | None
 ) -> AsyncIterator[bytes]:
@@ -61,15 +53,16 @@ async def stream(
         try:
             is_silent = time.monotonic() - said >= settings.event_heartbeat_seconds
             due = progress.due(standing)
-            news = await _news(resources, key_id, job_id, after, standing, must_ask=is_silent or due is not None)
-            for event in news.events:
+            must_ask = is_silent or due is not None
+            events, is_last = await _news(resources, key_id, job_id, after, standing, must_ask=must_ask)
+            for event in events:
                 after = event.seq
                 yield format_sse_event(
                     data_str=fields_of(EventRead, event).model_dump_json(), event=event.type, id=str(event.seq)
                 )
-            if news.is_last:
+            if is_last:
                 return
-            if news.events:
+            if events:
                 progress.wait()
                 said = time.monotonic()
             elif due is not None:
@@ -87,21 +80,21 @@ async def stream(
 
 async def _news(
     resources: Resources, key_id: str, job_id: str, after: int, standing: JobStanding | None, *, must_ask: bool
-) -> News:
-    """What happened to the job after this event. It is the last where the job has ended or is gone, or the key is no longer
-    valid, which is looked up where there is news, or it must be."""
+) -> tuple[Sequence[Event], bool]:
+    """What happened to the job after this event, and whether no more will come: where the job has ended or is gone, or the key
+    is no longer valid, which is looked up where there is news, or it must be."""
     if standing is None:
-        return News((), is_last=True)
+        return (), True
     has_ended = standing.state in TERMINAL
     has_news = standing.event_count > after
     if not (has_news or must_ask):
-        return News((), is_last=has_ended)
+        return (), has_ended
     limit = resources.settings.page_limit_max if has_news else 0
     events = await run_in_threadpool(_read, resources.reading_sessions, key_id, job_id, after, limit)
     if events is None:
-        return News((), is_last=True)
+        return (), True
     # Events may be past retention, all of them too. One above the count has come since: the job was retried and goes on.
-    return News(events, is_last=has_ended and (not events or events[-1].seq == standing.event_count))
+    return events, has_ended and (not events or events[-1].seq == standing.event_count)
 
 
 def _read(sessions: Sessions, key_id: str, job_id: str, after: int, limit: int) -> Sequence[Event] | None:

@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from sqlalchemy import func, or_, select
 from sqlalchemy.dialects.postgresql import insert
@@ -16,28 +16,13 @@ from sqlalchemy.orm import Session
 
 from store import locks
 from store.page import Page, page_of
+from store.repositories.keys import Caller
 from store.tables.audit import IS_COUNTED, IS_REFUSED, REFUSED, AuditEntry
 
 SIGNED_IN, SIGNED_OUT, DOWNLOAD = "session.begin", "session.end", "artifact.download"
 _HOUR = func.date_trunc("hour", func.clock_timestamp())
 _FIRST = bytes(32)
 """What stands for the entry before the first."""
-
-
-class Actor(Protocol):
-    """The author of a change in a team: a caller, or the operator."""
-
-    @property
-    def team_id(self) -> str:
-        """The team."""
-
-    @property
-    def key_id(self) -> str | None:
-        """The key used; None for the operator."""
-
-    @property
-    def address(self) -> str | None:
-        """The address of the request."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +32,10 @@ class Operator:
     team_id: str
     key_id: None = None
     address: None = None
+
+
+Actor = Caller | Operator
+"""The author of a change in a team."""
 
 
 def note(session: Session, actor: Actor, action: str, *object_ids: str) -> None:

@@ -3,7 +3,6 @@
 import random
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Integer, Text, func, literal, or_, select, true
@@ -24,19 +23,6 @@ _NUMBER = re.compile(r"\d+")
 _NEURONS = f".{ElementKind.NEURONS.value}."
 """What the ids of neurons hold."""
 _COLUMNS = tuple(getattr(TrialRow, name) for name in Trial.model_fields)
-
-
-@dataclass(frozen=True)
-class WantedTrials:
-    """Which trials a table shows, and in which order."""
-
-    sort: str = "seq"
-    """One of ``SORTABLE``."""
-    descending: bool = False
-    verdict: str = ""
-    phase: str = ""
-    element: str = ""
-    """Text that the element's id must contain."""
 
 
 class TracePoint(NamedTuple):
@@ -68,13 +54,17 @@ class Totals(NamedTuple):
 
 
 def trial_table(
-    session: Session, job_id: str, wanted: WantedTrials, *, offset: int, limit: int
+    session: Session, fits: Sequence[ColumnElement[bool]], sort: str, *, descending: bool, offset: int, limit: int
 ) -> tuple[Sequence[Trial], int]:
-    """A page of the job's trials, and their total number. Equal trials keep the order of the pass."""
-    fits = _fits(job_id, wanted)
+    """A page of the trials that fit, and their total number. Equal trials keep the order of the pass.
+
+    Args:
+        fits: see :func:`fitting`.
+        sort: one of ``SORTABLE``.
+    """
     total = session.scalars(select(func.count()).select_from(TrialRow).where(*fits)).one()
-    column = getattr(TrialRow, wanted.sort)
-    order = column.desc().nulls_last() if wanted.descending else column.asc().nulls_last()
+    column = getattr(TrialRow, sort)
+    order = column.desc().nulls_last() if descending else column.asc().nulls_last()
     rows = session.execute(
         select(*_COLUMNS).where(*fits).order_by(order, TrialRow.seq).offset(offset).limit(limit)
     ).mappings()
@@ -161,12 +151,13 @@ def trace_totals(session: Session, job_id: str) -> Totals:
     return Totals(*row[:5], int(row[5]), row[6])
 
 
-def _fits(job_id: str, wanted: WantedTrials) -> tuple[ColumnElement[bool], ...]:
+def fitting(job_id: str, verdict: str = "", phase: str = "", element: str = "") -> list[ColumnElement[bool]]:
+    """Which trials of a job a table shows: those of a verdict and a phase, whose element's id contains a text; empty is any."""
     conditions: list[ColumnElement[bool]] = [TrialRow.job_id == job_id]
-    if wanted.verdict:
-        conditions.append(TrialRow.verdict == wanted.verdict)
-    if wanted.phase:
-        conditions.append(TrialRow.phase == wanted.phase)
-    if wanted.element:
-        conditions.append(TrialRow.element.icontains(wanted.element, autoescape=True))
-    return tuple(conditions)
+    if verdict:
+        conditions.append(TrialRow.verdict == verdict)
+    if phase:
+        conditions.append(TrialRow.phase == phase)
+    if element:
+        conditions.append(TrialRow.element.icontains(element, autoescape=True))
+    return conditions

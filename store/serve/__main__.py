@@ -28,7 +28,7 @@ from store.migrate import migrate
 from store.repositories.keys import authenticate, create_key
 from store.repositories.teams import create_team, find_team
 from store.serve.stack import CHECKOUT, Program, Stack
-from store.session import make_engine, make_sessions, session_scope
+from store.session import open_sessions, session_scope
 from store.settings import Settings, StackSettings
 from store.system.processes import LOOPBACK, is_free
 
@@ -84,16 +84,12 @@ def write_serve_file(path: Path, content: ServeFile) -> None:
 def keep_or_make_key(settings: Settings, kept: str | None) -> str:
     """The stored key if the database still accepts it, otherwise a new key of the first team, which may use all credentials:
     they are those of whoever starts the service."""
-    engine = make_engine(settings)
-    try:
-        with session_scope(make_sessions(engine)) as session:
-            team = find_team(session, FIRST_TEAM) or create_team(session, FIRST_TEAM)
-            team.grants = ["s3://*", "hf://*"]
-            if kept is not None and authenticate(session, kept) is not None:
-                return kept
-            return create_key(session, team.id, "made by make serve", Scope.ADMIN).text
-    finally:
-        engine.dispose()
+    with open_sessions(settings) as sessions, session_scope(sessions) as session:
+        team = find_team(session, FIRST_TEAM) or create_team(session, FIRST_TEAM)
+        team.grants = ["s3://*", "hf://*"]
+        if kept is not None and authenticate(session, kept) is not None:
+            return kept
+        return create_key(session, team.id, "made by make serve", Scope.ADMIN).text
 
 
 def serve(given: StackSettings) -> None:

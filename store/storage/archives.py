@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import PurePosixPath
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 from axformer.intake.names import is_checkpoint_file, name_in_checkpoint
 from store.errors import ArchiveError, ArchiveTooLargeError
@@ -39,13 +39,6 @@ _DAMAGED = (
 """Exceptions of the archive readers for content that is not an archive."""
 
 
-class Readable(Protocol):
-    """The content of a member."""
-
-    def read(self, size: int = -1, /) -> bytes:
-        """The next bytes."""
-
-
 def is_archive(name: str) -> bool:
     """Whether a file of this name is read as an archive."""
     return name.lower().endswith(ARCHIVE_SUFFIXES)
@@ -58,7 +51,7 @@ def unpacked_limit(size: int, max_bytes: int) -> int:
 
 def checkpoint_members(
     file: IO[bytes], size: int, name: str, *, max_bytes: int, max_members: int
-) -> Iterator[tuple[str, Readable]]:
+) -> Iterator[tuple[str, IO[bytes]]]:
     """The checkpoint's files in an archive; each is read before the next is asked for. Read inside ``damage_told``.
 
     Args:
@@ -104,7 +97,7 @@ def damage_told(name: str) -> Iterator[None]:
         raise _damaged(name, error) from error
 
 
-_Member = tuple[str, Readable | None]
+_Member = tuple[str, IO[bytes] | None]
 """A member's path and content; directories have none."""
 
 

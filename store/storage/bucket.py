@@ -20,7 +20,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from store.errors import StorageError, StoreError
 from store.setting_groups import StorageSettings
-from store.storage.bucket_errors import Named, as_storage_errors
+from store.storage.bucket_errors import as_storage_errors
 
 BLOCK_BYTES = 8 << 20
 """Bytes of a part of an upload, and of what is sent in one request: large enough that the round trip does not matter."""
@@ -78,7 +78,7 @@ class Bucket:
 
     def put(self, key: str, file: IO[bytes], size: int, metadata: Mapping[str, str]) -> None:
         """Store a file of some bytes; the object appears when all of it has arrived."""
-        with as_storage_errors(Named(self.name, key)):
+        with as_storage_errors(self.name, key):
             if size <= BLOCK_BYTES:
                 self._client.put_object(Bucket=self.name, Key=key, Body=file.read(), Metadata=dict(metadata))
             else:
@@ -86,7 +86,7 @@ class Bucket:
 
     def find(self, key: str) -> Found:
         """The object of a key."""
-        with as_storage_errors(Named(self.name, key)):
+        with as_storage_errors(self.name, key):
             try:
                 answer = self._client.head_object(Bucket=self.name, Key=key)
             except ClientError:
@@ -116,7 +116,7 @@ class Bucket:
 
     def names(self, prefix: str) -> list[str]:
         """What follows the prefix up to the next slash, of all keys that have both."""
-        with as_storage_errors(Named(self.name, prefix)):
+        with as_storage_errors(self.name, prefix):
             pages = self._client.get_paginator("list_objects_v2").paginate(
                 Bucket=self.name, Prefix=prefix, Delimiter="/"
             )
@@ -125,7 +125,7 @@ class Bucket:
 
     def listed(self, prefix: str) -> list[Listed]:
         """The objects below a prefix."""
-        with as_storage_errors(Named(self.name, prefix)):
+        with as_storage_errors(self.name, prefix):
             pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self.name, Prefix=prefix)
             return [
                 Listed(entry["Key"], (_time_of(page) - entry["LastModified"]).total_seconds())
@@ -136,12 +136,12 @@ class Bucket:
     def delete(self, *keys: str) -> None:
         """Remove objects, if they exist."""
         for key in keys:  # one by one: deleting many needs a checksum that older stores do not know
-            with as_storage_errors(Named(self.name, key)):
+            with as_storage_errors(self.name, key):
                 self._client.delete_object(Bucket=self.name, Key=key)
 
     def abort_uploads(self, prefix: str, older_than: float) -> int:
         """End uploads below a prefix that have got no part for some seconds, and return their number."""
-        with as_storage_errors(Named(self.name, prefix)):
+        with as_storage_errors(self.name, prefix):
             pages = self._client.get_paginator("list_multipart_uploads").paginate(Bucket=self.name, Prefix=prefix)
             begun = [(upload, _time_of(page)) for page in pages for upload in page.get("Uploads", [])]
             old = [upload for upload, now in begun if self._silent_seconds(upload, now) > older_than]
@@ -151,7 +151,7 @@ class Bucket:
 
     def address(self, key: str, seconds: int, **answered: str) -> str:
         """An address at which anybody can read an object for some seconds, with these headers in the answer."""
-        with as_storage_errors(Named(self.name, key)):
+        with as_storage_errors(self.name, key):
             asked = {"Bucket": self.name, "Key": key, **answered}
             address: str = self._client.generate_presigned_url("get_object", Params=asked, ExpiresIn=seconds)
         return address
@@ -195,7 +195,7 @@ class Bucket:
         asked = {"Bucket": self.name, "Key": key, "IfMatch": found.etag}
         if stop - start < found.size:
             asked["Range"] = f"bytes={start}-{stop - 1}"
-        with as_storage_errors(Named(self.name, key)), closing(self._client.get_object(**asked)["Body"]) as body:
+        with as_storage_errors(self.name, key), closing(self._client.get_object(**asked)["Body"]) as body:
             yield from iter(lambda: body.read(_CHUNK_BYTES), b"")
 
     def _silent_seconds(self, upload: Mapping[str, Any], now: datetime) -> float:

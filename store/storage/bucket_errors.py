@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from botocore.exceptions import (
     BotoCoreError,
@@ -33,19 +32,8 @@ _PERMISSIONS = "s3:GetObject, s3:PutObject, s3:DeleteObject, s3:AbortMultipartUp
 _NO_CREDENTIALS = (NoCredentialsError, PartialCredentialsError, CredentialRetrievalError)
 
 
-@dataclass(frozen=True)
-class Named:
-    """What a request was about, as messages show it."""
-
-    bucket: str
-    key: str = ""
-
-    def __str__(self) -> str:
-        return f"s3://{self.bucket}/{self.key}"
-
-
 @contextmanager
-def as_storage_errors(asked: Named) -> Iterator[None]:
+def as_storage_errors(bucket: str, key: str = "") -> Iterator[None]:
     """Turn what the library raises into errors of the store.
 
     Raises:
@@ -58,27 +46,28 @@ def as_storage_errors(asked: Named) -> Iterator[None]:
     try:
         yield
     except ClientError as error:
-        raise _meaning(error, asked) from error
+        raise _meaning(error, bucket, key) from error
     except _NO_CREDENTIALS as error:
         raise StorageRefusedError(
-            f"there are no credentials for the bucket '{asked.bucket}' ({error}); set AWS_ACCESS_KEY_ID and "
+            f"there are no credentials for the bucket '{bucket}' ({error}); set AWS_ACCESS_KEY_ID and "
             "AWS_SECRET_ACCESS_KEY, or another source of credentials that the AWS tools know",
             type(error).__name__,
         ) from error
     except (BotoCoreError, OSError) as error:
         raise StorageUnavailableError(
-            f"the store of the bucket '{asked.bucket}' does not answer ({type(error).__name__}: {error}); check "
+            f"the store of the bucket '{bucket}' does not answer ({type(error).__name__}: {error}); check "
             "AXFORMER_STORAGE_ENDPOINT and the network",
             type(error).__name__,
         ) from error
 
 
-def _meaning(error: ClientError, asked: Named) -> Exception:
+def _meaning(error: ClientError, bucket: str, key: str) -> Exception:
+    asked = f"s3://{bucket}/{key}"
     code = str(error.response.get("Error", {}).get("Code", ""))
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     if code in _NO_BUCKET:
         return StorageRefusedError(
-            f"the bucket '{asked.bucket}' is not there ({code}); create it, or correct AXFORMER_STORAGE, "
+            f"the bucket '{bucket}' is not there ({code}); create it, or correct AXFORMER_STORAGE, "
             "AXFORMER_STORAGE_ENDPOINT and AXFORMER_STORAGE_REGION",
             code,
         )
@@ -87,22 +76,18 @@ def _meaning(error: ClientError, asked: Named) -> Exception:
     if code in _CHANGED:
         return ContentChangedError(f"{asked} was changed while it was read; restore it from a backup, or make it again")
     if code in _FULL or status == 507:
-        return StorageFullError(
-            f"the store of the bucket '{asked.bucket}' is full ({code}); make room, or raise its quota"
-        )
-    if refusal := _refusal(code, asked):
+        return StorageFullError(f"the store of the bucket '{bucket}' is full ({code}); make room, or raise its quota")
+    if refusal := _refusal(code, bucket, asked):
         return StorageRefusedError(refusal, code)
-    return StorageUnavailableError(f"the store of the bucket '{asked.bucket}' fails ({code}, status {status})", code)
+    return StorageUnavailableError(f"the store of the bucket '{bucket}' fails ({code}, status {status})", code)
 
 
-def _refusal(code: str, asked: Named) -> str | None:
+def _refusal(code: str, bucket: str, asked: str) -> str | None:
     """What the operator must do about a refusal; None if it is none."""
     if code in _EXPIRED:
-        return f"the credentials for the bucket '{asked.bucket}' have ended ({code}); renew them, and check the clock"
+        return f"the credentials for the bucket '{bucket}' have ended ({code}); renew them, and check the clock"
     if code in _UNKNOWN_KEY:
-        return f"the store does not know the credentials for the bucket '{asked.bucket}' ({code}); correct AWS_ACCESS_KEY_ID"
+        return f"the store does not know the credentials for the bucket '{bucket}' ({code}); correct AWS_ACCESS_KEY_ID"
     if code in _DENIED:
-        return (
-            f"the credentials may not do this to {asked} ({code}); grant {_PERMISSIONS} on the bucket '{asked.bucket}'"
-        )
+        return f"the credentials may not do this to {asked} ({code}); grant {_PERMISSIONS} on the bucket '{bucket}'"
     return None

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from store.storage.storage import LocalStorage
+from store.tables.webhooks import Delivery
 from tests.loopback import Answer, Loopback
 from worker.fetching.cache import ContentCache
 from worker.fetching.errors import FetchError, ReferenceForbidden, ReferenceInvalid, ReferenceTooLarge
@@ -17,7 +18,7 @@ from worker.fetching.fetcher import Fetcher
 from worker.fetching.policy import FetchPolicy
 from worker.fetching.sources import open_source
 from worker.fetching.transfer import Transfer
-from worker.webhooks.sender import WebhookMessage, send
+from worker.webhooks.sender import send
 
 POLICY = FetchPolicy(attempts=1, connect_seconds=5.0, read_seconds=5.0, plain_http=True)
 PUBLIC = "93.184.215.14"
@@ -281,6 +282,8 @@ def test_webhooks_go_to_no_such_address_either(monkeypatch: pytest.MonkeyPatch, 
     for name, url in REFUSED.items():
         if "port" not in name:
             with subtests.test(name):
-                attempt = send(WebhookMessage("msg_1", url, "{}", ("whsec_" + "c2VjcmV0" * 4,)), FetchPolicy(), 5.0)
+                attempt = send(
+                    Delivery(id="msg_1", url=url, body="{}"), ["whsec_" + "c2VjcmV0" * 4], FetchPolicy(), 5.0
+                )
                 assert attempt.status is None
                 assert "not sent" in str(attempt.error) or "Invalid IPv4" in str(attempt.error)

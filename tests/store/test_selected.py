@@ -47,7 +47,7 @@ def test_what_is_shown_of_a_report_is_kept_beside_it(sessions: Sessions, done: J
     shown = {
         name: value
         for name, value in REPORT.items()
-        if name not in ("removed", "hard_attention", "path", "config", "environment")
+        if name not in ("comparison", "removed", "hard_attention", "path", "config", "environment")
     }
     with session_scope(sessions) as session:
         found = jobs.find_job(session, done.id, done.team_id)

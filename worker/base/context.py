@@ -22,7 +22,7 @@ from store.repositories.claims import claim_next
 from store.repositories.line import Abilities, rules_of
 from store.repositories.revision import database_revision
 from store.repositories.workers import is_draining, note_worker
-from store.session import Sessions, make_engine, make_sessions, session_scope
+from store.session import Sessions, open_sessions, session_scope
 from store.settings import Settings
 from store.storage.storage import Storage, open_storage
 from store.tables.jobs import Job
@@ -109,12 +109,9 @@ class WorkerContext:
 @contextmanager
 def open_context(settings: Settings, sandboxes: Sandboxes, main_pid: int | None = None) -> Iterator[WorkerContext]:
     """Open a context for the worker with this main process, or for this process alone; it closes its connections at the end."""
-    engine = make_engine(settings)
     name = worker_name(os.getpid() if main_pid is None else main_pid)
-    try:
-        yield WorkerContext(settings, make_sessions(engine), open_storage(settings), sandboxes, name)
-    finally:
-        engine.dispose()
+    with open_sessions(settings) as sessions:
+        yield WorkerContext(settings, sessions, open_storage(settings), sandboxes, name)
 
 
 def make_known(context: WorkerContext) -> None:
@@ -131,7 +128,7 @@ def claim_job(context: WorkerContext) -> Job | None:
         return None
     with session_scope(context.sessions) as session:
         if not is_compatible(session):
-            _LOG.warning("schema_differs", database=database_revision(session), worker=known_revision())
+            _LOG.warning("schema_differs", database=database_revision(session), worker=newest_revision())
             return None
         _make_known(session, context)
         if is_draining(session, context.name):
@@ -166,12 +163,6 @@ KNOBS = frozenset(KNOWN) | EARLIER
 """The knobs that this worker knows, including those of earlier versions."""
 
 
-@cache
-def known_revision() -> str:
-    """The schema that this worker knows."""
-    return newest_revision()
-
-
 def is_compatible(session: Session) -> bool:
     """Whether the database has the schema that this worker knows."""
-    return database_revision(session) == known_revision()
+    return database_revision(session) == newest_revision()

@@ -6,6 +6,7 @@ which could give another answer, never happens.
 
 import ipaddress
 import socket
+from typing import Any
 
 import httpx2
 
@@ -37,12 +38,12 @@ def resolve(host: str, port: int, policy: FetchPolicy) -> list[str]:
     return addresses
 
 
-class PinnedTransport(httpx2.BaseTransport):
+class PinnedTransport(httpx2.HTTPTransport):
     """Sends each request, redirected ones too, to a checked address while certificate and ``Host`` stay the name's."""
 
-    def __init__(self, policy: FetchPolicy, inner: httpx2.BaseTransport) -> None:
+    def __init__(self, policy: FetchPolicy, **options: Any) -> None:
+        super().__init__(trust_env=False, limits=httpx2.Limits(max_keepalive_connections=0), **options)
         self._policy = policy
-        self._inner = inner
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         """Check the address of the request, then send it there."""
@@ -74,8 +75,4 @@ class PinnedTransport(httpx2.BaseTransport):
             stream=request.stream,
             extensions={**request.extensions, "sni_hostname": request.url.host},
         )
-        return self._inner.handle_request(pinned)
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._inner.close()
+        return super().handle_request(pinned)

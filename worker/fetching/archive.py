@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import IO
 
 from store.errors import ArchiveError, ArchiveTooLargeError
-from store.storage.archives import Readable, checkpoint_members, damage_told, unpacked_limit
+from store.storage.archives import checkpoint_members, damage_told, unpacked_limit
 from worker.fetching.errors import ArchiveInvalid, ReferenceTooLarge
 
 _COPY_BYTES = 1 << 20
@@ -48,7 +48,7 @@ def unpack(
     return written
 
 
-def _watched(source: Readable, watch: Callable[[], None]) -> Iterator[bytes]:
+def _watched(source: IO[bytes], watch: Callable[[], None]) -> Iterator[bytes]:
     while chunk := source.read(_COPY_BYTES):
         watch()
         yield chunk

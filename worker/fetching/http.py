@@ -70,10 +70,9 @@ def open_url(
         headers: sent to the URL's own host and dropped where it redirects elsewhere.
     """
     timeout = httpx2.Timeout(policy.read_seconds, connect=policy.connect_seconds)
-    inner = httpx2.HTTPTransport(trust_env=False, limits=httpx2.Limits(max_keepalive_connections=0))
     with (
         Deadline(policy.file_seconds) as deadline,
-        httpx2.Client(transport=PinnedTransport(policy, inner), timeout=timeout, trust_env=False) as client,
+        httpx2.Client(transport=PinnedTransport(policy), timeout=timeout, trust_env=False) as client,
         _as_fetch_errors(shown, deadline),
     ):
         asked = {"Accept": "*/*", "Accept-Encoding": "identity", **(headers or {}), **_condition(known)}

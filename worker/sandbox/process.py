@@ -2,8 +2,9 @@
 
 import os
 import socket
+from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
 from store.settings import Settings
 from worker.sandbox.lines import PipeEnd
@@ -19,33 +20,13 @@ _END_SECONDS = 30.0
 """A killed process ends at once, unless the kernel waits for a device."""
 
 
-class Process(Protocol):
-    """Something that serves one job over lines."""
-
-    @property
-    def lines(self) -> PipeEnd:
-        """The connection to the process."""
-
-    def is_alive(self) -> bool:
-        """Whether the process is still running."""
-
-    def end(self) -> str:
-        """Kill the process and all its descendants, and describe for the operator how it ended."""
-
-
-class Start(Protocol):
-    """Starts processes."""
-
-    def __call__(self, directory: Path, settings: Settings) -> Process:
-        """Start a process that may read ``directory/inputs`` and write to ``directory/made``."""
-
-
 class ConfinedProcess:
     """A restricted process that :mod:`worker.sandbox.parent` forked."""
 
     def __init__(self, lines: PipeEnd, leash: socket.socket, log: BinaryIO) -> None:
         """
         Args:
+            lines: the connection to the process.
             leash: socket on which the parent reports the process's id and end; closing it ends the process.
             log: file with the standard output and error of the process.
         """
@@ -63,12 +44,13 @@ class ConfinedProcess:
         return self._number_after("pid ")
 
     def is_alive(self) -> bool:
-        """See :class:`Process`. A process that is not forked yet counts as alive."""
+        """Whether the process is still running; one that is not forked yet counts as alive."""
         self._listen()
         return not self._is_cut and self._code is None
 
     def end(self) -> str:
-        """See :class:`Process`. Without namespaces, descendants that left its session and its tree survive."""
+        """Kill the process and all its descendants, and describe for the operator how it ended. Without namespaces, descendants
+        that left its session and its tree survive."""
         ended = not self.is_alive()
         self.lines.close()
         if self.pid is not None and not self._is_cut:  # the parent kills it; a process not forked yet ends by itself
@@ -104,3 +86,7 @@ class ConfinedProcess:
         with self._log as log:
             log.seek(max(0, os.fstat(log.fileno()).st_size - _LOG_BYTES))
             return log.read(_LOG_BYTES).decode(errors="replace").strip() or "it said nothing"
+
+
+Start = Callable[[Path, Settings], ConfinedProcess]
+"""Starts a process that may read ``directory/inputs`` of a directory and write to its ``directory/made``."""

@@ -120,7 +120,7 @@ class Keeper:
 
 
 class Forks:
-    """Starts confined processes, see :class:`worker.sandbox.process.Start`.
+    """Starts confined processes (:data:`worker.sandbox.process.Start`).
 
     They are forked by the parent that the worker's main process keeps, or else by one that this object starts.
     """

@@ -17,7 +17,7 @@ from store.signing import webhook_secret
 from store.tables.webhooks import Delivery
 from worker.base.periodic import Periodic
 from worker.fetching.policy import FetchPolicy
-from worker.webhooks.sender import WebhookMessage, send
+from worker.webhooks.sender import send
 
 _LOG = structlog.get_logger(__name__)
 _MARGIN_SECONDS = 60.0
@@ -85,8 +85,9 @@ def _send(sessions: Sessions, settings: Settings, delivery: Delivery) -> None:
     except (VaultKeyError, OSError) as error:
         attempt = Attempt(None, f"not sent: {error}")
     else:
-        message = WebhookMessage(delivery.id, delivery.url, delivery.body, secrets)
-        attempt = send(message, _policy(settings), settings.webhook.timeout_seconds) if secrets else _NO_SECRET
+        attempt = _NO_SECRET
+        if secrets:
+            attempt = send(delivery, secrets, _policy(settings), settings.webhook.timeout_seconds)
     pause = None if delivery.attempts >= _most(settings) else settings.webhook.retry_seconds[delivery.attempts - 1]
     retry_in = None if pause is None else pause * random.uniform(1, 1 + _JITTER)  # noqa: S311 - hides nothing
     with session_scope(sessions) as session:

@@ -5,13 +5,13 @@ that answers byte by byte could hold its sender indefinitely.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import httpx2
 from standardwebhooks import Webhook
 
 from store.repositories.deliveries import Attempt
+from store.tables.webhooks import Delivery
 from worker.fetching.addresses import PinnedTransport
 from worker.fetching.deadline import Deadline
 from worker.fetching.errors import ReferenceForbidden, SourceUnavailable
@@ -20,35 +20,24 @@ from worker.fetching.policy import FetchPolicy
 _AGENT = "axformer-webhooks/1"
 
 
-@dataclass(frozen=True)
-class WebhookMessage:
-    """A message and its address."""
-
-    id: str
-    url: str
-    body: str
-    secrets: tuple[str, ...] = field(repr=False)
-    """The secrets that sign it."""
-
-
-def send(message: WebhookMessage, policy: FetchPolicy, seconds: float) -> Attempt:
+def send(message: Delivery, secrets: Sequence[str], policy: FetchPolicy, seconds: float) -> Attempt:
     """Send a message once. Errors of the receiver or the network do not raise.
 
     Args:
+        secrets: those that sign it.
         policy: which addresses may be sent to.
         seconds: most time from the first connection on.
     """
-    inner = httpx2.HTTPTransport(trust_env=False, limits=httpx2.Limits(max_keepalive_connections=0))
     with (
         Deadline(seconds) as deadline,
-        httpx2.Client(transport=PinnedTransport(policy, inner), timeout=seconds, trust_env=False) as client,
+        httpx2.Client(transport=PinnedTransport(policy), timeout=seconds, trust_env=False) as client,
     ):
         try:
             request = client.build_request(
                 "POST",
                 message.url,
                 content=message.body.encode(),
-                headers=_headers(message),
+                headers=_headers(message, secrets),
                 extensions={"trace": deadline.trace},
             )
             response = client.send(request, stream=True, follow_redirects=False)
@@ -62,14 +51,14 @@ def send(message: WebhookMessage, policy: FetchPolicy, seconds: float) -> Attemp
         return _judged(response)
 
 
-def _headers(message: WebhookMessage) -> dict[str, str]:
+def _headers(message: Delivery, secrets: Sequence[str]) -> dict[str, str]:
     now = datetime.now(UTC)
     return {
         "Content-Type": "application/json",
         "User-Agent": _AGENT,
         "webhook-id": message.id,
         "webhook-timestamp": str(int(now.timestamp())),
-        "webhook-signature": signatures(message.secrets, message.id, now, message.body),
+        "webhook-signature": signatures(secrets, message.id, now, message.body),
     }
 
 

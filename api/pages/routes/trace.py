@@ -15,7 +15,7 @@ from api.routes.trace import whole_trace
 from api.services import jobs
 from api.services.trace_formats import CSV, NDJSON, SUFFIXES
 from axformer.plan.trial import Phase, Verdict
-from store.repositories.trace_views import SORTABLE, WantedTrials, trial_table
+from store.repositories.trace_views import SORTABLE, fitting, trial_table
 
 router = APIRouter(prefix="/jobs/{job_id}/trace")
 
@@ -76,8 +76,8 @@ def show_trace(
 ) -> Response:
     """The page."""
     job = jobs.find(session, visitor.caller.team_id, job_id)
-    wanted = WantedTrials(view.sort, view.order == "down", view.verdict, view.phase, view.element)
-    trials, total = trial_table(session, job.id, wanted, offset=(view.page - 1) * ROWS, limit=ROWS)
+    fits, is_down = fitting(job.id, view.verdict, view.phase, view.element), view.order == "down"
+    trials, total = trial_table(session, fits, view.sort, descending=is_down, offset=(view.page - 1) * ROWS, limit=ROWS)
     return pages.answer(
         "trace.html",
         visitor=visitor,

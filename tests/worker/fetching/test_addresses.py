@@ -92,7 +92,7 @@ def test_a_name_that_does_not_exist_is_unavailable() -> None:
 def test_other_ports_of_public_hosts_need_the_operators_word(port: int) -> None:
     url = f"https://8.8.8.8:{port}/"
     with (
-        httpx2.Client(transport=PinnedTransport(FetchPolicy(), httpx2.HTTPTransport())) as client,
+        httpx2.Client(transport=PinnedTransport(FetchPolicy())) as client,
         pytest.raises(ReferenceForbidden, match=f"port {port} of host '8.8.8.8' is not read"),
     ):
         client.get(url)
@@ -100,13 +100,13 @@ def test_other_ports_of_public_hosts_need_the_operators_word(port: int) -> None:
 
 
 def test_a_password_in_an_address_is_never_sent() -> None:
-    transport = PinnedTransport(LOOPBACK, httpx2.HTTPTransport())
+    transport = PinnedTransport(LOOPBACK)
     with httpx2.Client(transport=transport) as client, pytest.raises(ReferenceForbidden, match="leave them out"):
         client.get("http://me:hunter2@127.0.0.1:1/")
 
 
 def test_plain_http_is_refused_by_default() -> None:
-    transport = PinnedTransport(replace(LOOPBACK, plain_http=False), httpx2.HTTPTransport())
+    transport = PinnedTransport(replace(LOOPBACK, plain_http=False))
     with httpx2.Client(transport=transport) as client, pytest.raises(ReferenceForbidden, match="https://"):
         client.get("http://127.0.0.1:1/")
 
@@ -122,7 +122,7 @@ def secure() -> Iterator[Loopback]:
 def client_for(host: str) -> httpx2.Client:
     trusted = ssl.create_default_context(cafile=str(LOCALHOST))
     policy = FetchPolicy(private_hosts=frozenset({host}))
-    return httpx2.Client(transport=PinnedTransport(policy, httpx2.HTTPTransport(verify=trusted)))
+    return httpx2.Client(transport=PinnedTransport(policy, verify=trusted))
 
 
 def test_the_certificate_is_checked_against_the_name_though_the_address_is_dialled(secure: Loopback) -> None:
