@@ -18,10 +18,9 @@ from axformer.forms.onnx import check_packages
 from axformer.intake.dataset import DataSet, drawn_to_calibrate
 from axformer.intake.parts import check_deciding, shared_with, split_off
 from axformer.intake.rebuilt import check_own_format
-from axformer.methods.base import Ground, made_by, plan_of, targets_of
+from axformer.methods.base import Ground, made_by, targets_of
 from axformer.methods.confirmation import CONFIRMING, UNLABELLED, Choosing, measure_path
 from axformer.methods.decisions import Decisions
-from axformer.methods.targets import SpeedEstimate
 from axformer.model.number_format import cast
 from axformer.notes import CALIBRATION, notes_on
 from axformer.opening import Inputs, by_rows, check_fits, open_inputs, with_trained_head
@@ -311,10 +310,6 @@ class PruningRun:
     def closing_note(self) -> str | None:
         """A note for the user on how the pass ended; None if it simply reached its end."""
         return self.decisions.note
-
-    def estimate(self, trials: Sequence[Trial]) -> SpeedEstimate:
-        """Estimate the speed of the plan after the first trials of a pass, counted from shapes."""
-        return self._targets.estimate(plan_of(trials, self.dimensions, self.config))
 
     def compact_model(self) -> Any:
         """The physically smaller model of the trials so far, in the number format of the checkpoint."""

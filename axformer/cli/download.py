@@ -17,12 +17,6 @@ from axformer.client.downloads import choose
 from axformer.client.errors import ServiceError
 
 
-class NoFilesError(ServiceError):
-    """The job has no files, or none yet."""
-
-    code = "no_files"
-
-
 def download(
     job: JobArgument,
     to: Annotated[
@@ -52,9 +46,9 @@ def _files(client: Client, job_id: str) -> list[Artifact]:
     if not artifacts:
         job = client.job(job_id)
         if job.has_succeeded:
-            raise NoFilesError(f"the files of job {job_id} are past retention; only its report and trace are kept")
+            raise ServiceError(f"the files of job {job_id} are past retention; only its report and trace are kept")
         reason = failure(job) if job.has_ended else f"job {job_id} is {job.state}; wait with: axformer watch {job_id}"
-        raise NoFilesError(f"there are no files: {reason}")
+        raise ServiceError(f"there are no files: {reason}")
     return artifacts
 
 

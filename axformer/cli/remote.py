@@ -48,12 +48,6 @@ _PATIENCE = Patience(attempts=5, longest_wait=8.0)
 """A person is waiting, so retries last a few seconds only. Commands that follow a job are as patient as any client."""
 
 
-class NoSuchJobError(ServiceError):
-    """No job of the team, or more than one, is meant."""
-
-    code = "job_not_found"
-
-
 @contextmanager
 def service_for(job: str) -> Iterator[tuple[Client, str]]:
     """As :func:`service`, with the id of the job that someone means."""
@@ -65,7 +59,7 @@ def id_of(client: Client, job: str) -> str:
     """The id of a job: given that, its beginning or end, the job's name, or ``-`` or ``last`` for the newest.
 
     Raises:
-        NoSuchJobError: none of the newest jobs is meant, or more than one.
+        ServiceError: none of the newest jobs is meant, or more than one.
     """
     if _ID.fullmatch(job):
         return job
@@ -75,12 +69,12 @@ def id_of(client: Client, job: str) -> str:
         return found[0].id
     if found:
         told = ", ".join(f"{one.id} ({one.name})" for one in found[:_SHOWN])
-        raise NoSuchJobError(
+        raise ServiceError(
             f"'{job}' is the name, or a part of the id, of {len(found)} jobs: {told}; give more of the id"
         )
     if Path(job).exists():
-        raise NoSuchJobError(f"'{job}' lies here and is no job; axformer path {job} shows the models of a result")
-    raise NoSuchJobError(f"your team has no job '{job}'; axformer jobs lists those there are")
+        raise ServiceError(f"'{job}' lies here and is no job; axformer path {job} shows the models of a result")
+    raise ServiceError(f"your team has no job '{job}'; axformer jobs lists those there are")
 
 
 def _is_meant(job: Job, text: str) -> bool:

@@ -83,10 +83,7 @@ def _asked(job: Job, named: Callable[[str], str]) -> Iterator[tuple[str, Rendera
     if job.goal is None:
         yield "knobs", knobs(job.preset, changed_knobs(job.preset, job.config))
     else:
-        yield (
-            "goal",
-            ", ".join([job.goal, *(f"{name}={value}" for name, value in job.posted.get("config", {}).items())]),
-        )
+        yield "goal", knobs(job.goal, job.posted.get("config", {}))
     if job.finetune is not None:
         yield "finetune", ", ".join(f"{name}={value}" for name, value in job.finetune.items() if value is not None)
     if job.head is not None:

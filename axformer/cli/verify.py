@@ -1,7 +1,6 @@
 """``axformer verify``: whether a result is what a service has made and signed."""
 
 import base64
-import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +11,7 @@ from pydantic import ValidationError
 from axformer.cli.display import count
 from axformer.cli.failing import failing
 from axformer.cli.remote import JsonOption, output, print_plain
+from axformer.client.downloads import digest
 from axformer.errors import ArtifactError, InputError
 from axformer.wire.base import read_answer
 from axformer.wire.health import HealthRead
@@ -112,13 +112,8 @@ def _compare(result: Path, signed: dict[str, str]) -> int:
     found = {path.relative_to(result).as_posix(): path for path in result.rglob("*") if not path.is_dir()}
     found.pop(PROVENANCE)
     added = sorted(found.keys() - signed.keys())
-    changed = sorted(name for name in found.keys() & signed.keys() if _sha256(found[name]) != signed[name])
+    changed = sorted(name for name in found.keys() & signed.keys() if digest(found[name]) != signed[name])
     if added or changed or not found:
         wrong = [*(f"'{name}' was changed" for name in changed), *(f"'{name}' is not signed" for name in added)]
         raise ArtifactError("; ".join(wrong[:_SHOWN]) or f"'{result}' has no signed file")
     return len(found)
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -23,12 +23,6 @@ EXIT_INTERRUPTED = 130
 """Exit code of shells for Ctrl-C."""
 
 
-class JobFailedError(ServiceError):
-    """The job has ended without success."""
-
-    code = "job_failed"
-
-
 def watch(job: JobArgument, as_json: JsonOption = False, require: RequireOption = None) -> None:
     """Follow a job to its end; exit code 0 only if it succeeds. Ctrl-C leaves the job running.
 
@@ -44,7 +38,7 @@ def follow(client: Client, job_id: str, *, as_json: bool, required: Required = N
     """Show a job until it has ended.
 
     Raises:
-        JobFailedError: it has not succeeded.
+        ServiceError: it has not succeeded.
         Exit: someone pressed Ctrl-C, or the result is not what was asked for or required.
     """
     try:
@@ -67,14 +61,14 @@ def show_job(console: Console, client: Client, job_id: str) -> Job:
     """Show a job in the live display until it has ended.
 
     Raises:
-        JobFailedError: it has not succeeded.
+        ServiceError: it has not succeeded.
     """
     return _check(_shown(console, client.follow(job_id, lost=_lost(console))))
 
 
 def _check(job: Job) -> Job:
     if not job.has_succeeded:
-        raise JobFailedError(failure(job))
+        raise ServiceError(failure(job))
     return job
 
 

@@ -24,9 +24,9 @@ _SHORT_ID = 8
 """Digits at the end of an id by which a narrower one shows it, and by which commands know the job."""
 
 
-def knobs(preset: str, changed: Mapping[str, Any]) -> str:
-    """A preset and the knobs that differ from it."""
-    return ", ".join([preset, *(f"{name}={value}" for name, value in changed.items())])
+def knobs(start: str, changed: Mapping[str, Any]) -> str:
+    """A preset or a goal, and the knobs that differ from it."""
+    return ", ".join([start, *(f"{name}={value}" for name, value in changed.items())])
 
 
 def state(name: str, outcome: str | None = None) -> Text:

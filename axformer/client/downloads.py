@@ -48,7 +48,7 @@ def fetch(connection: Connection, path: str, artifact: Artifact, directory: Path
         ServiceError: the service refuses or does not answer.
     """
     target = _target(directory, artifact.name)
-    if target.is_file() and target.stat().st_size == artifact.bytes and _digest(target) == artifact.sha256:
+    if target.is_file() and target.stat().st_size == artifact.bytes and digest(target) == artifact.sha256:
         on_progress(artifact.bytes)
         return target
     part = directory / PARTS / artifact.sha256
@@ -62,7 +62,7 @@ def fetch(connection: Connection, path: str, artifact: Artifact, directory: Path
 
     for _ in range(_ATTEMPTS):
         _bring(connection, path, artifact, part, report_position)
-        if _digest(part) == artifact.sha256:
+        if digest(part) == artifact.sha256:
             break
         part.unlink()
     else:
@@ -141,6 +141,7 @@ def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-def _digest(path: Path) -> str:
+def digest(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -7,23 +7,12 @@ by the time of the request.
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 TIMEOUT_SECONDS = 600
 
 
-class Interpreter(Protocol):
-    """A started Python process that shares no state with this one."""
-
-    def tell(self, line: str) -> subprocess.CompletedProcess[str]:
-        """Send the request and wait for the process to end."""
-
-    def end(self) -> None:
-        """Kill the process if it has not ended."""
-
-
 class FreshInterpreter:
-    """A new Python interpreter. The package always uses this class."""
+    """A started Python process that shares no state with this one. The package always uses this class."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
         self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
@@ -35,7 +24,7 @@ class FreshInterpreter:
         )
 
     def tell(self, line: str) -> subprocess.CompletedProcess[str]:
-        """See :class:`Interpreter`."""
+        """Send the request and wait for the process to end."""
         process = self._process
         try:
             out, errors = process.communicate(f"{line}\n", TIMEOUT_SECONDS)
@@ -44,13 +33,10 @@ class FreshInterpreter:
         return subprocess.CompletedProcess(process.args, process.returncode, out, errors)
 
     def end(self) -> None:
-        """See :class:`Interpreter`."""
+        """Kill the process if it has not ended."""
         if self._process.poll() is None:
             self._process.kill()
             self._process.communicate()
 
 
-Launch = Callable[[Sequence[str]], Interpreter]
-"""Starts a Python process with the given arguments."""
-
-launch: Launch = FreshInterpreter
+launch: Callable[[Sequence[str]], FreshInterpreter] = FreshInterpreter

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from axformer.config import RunConfig
+from axformer.methods.base import plan_of
 from axformer.methods.confirmation import MeasuredPath, note_of
 from axformer.methods.targets import Targets
 from axformer.plan.elements import Dimensions
@@ -38,7 +39,7 @@ class Decisions:
         """The plan of the trials. Once the path is measured (``confirm``), it ends at the chosen point."""
         if self.measured is not None:
             return self.measured.point.plan
-        return self.points[-1].plan if self.trace else Plan.full(self._dimensions)
+        return plan_of(self.trace, self._dimensions, self._config)
 
     @property
     def note(self) -> str | None:
@@ -79,7 +80,6 @@ def path_report(
     """
     report = []
     for index, (point, measured) in enumerate(zip(points, figures, strict=True)):
-        estimate = targets.estimate(point.plan)
         report.append(
             PathPoint(
                 seq=point.seq,
@@ -91,9 +91,9 @@ def path_report(
                 test=measured.get("test"),
                 parameters=targets.parameters(point.plan),
                 encoder_parameters=targets.encoder_parameters(point.plan),
-                operations=estimate.operations,
+                operations=targets.operations(point.plan),
                 encoder_operations=targets.encoder_operations(point.plan),
-                estimated_speedup=estimate.estimated_speedup,
+                estimated_speedup=targets.speedup(point.plan),
                 kept=index == kept,
             )
         )

@@ -11,16 +11,6 @@ _MOST_DECIMALS = 9
 
 
 @dataclass(frozen=True)
-class SpeedEstimate:
-    """The speed of a plan, counted from shapes (see :mod:`axformer.model.operations`)."""
-
-    operations: int
-    """Operations that remain, for one forward pass over the data."""
-    estimated_speedup: float
-    """Operations of the untouched model divided by those that remain."""
-
-
-@dataclass(frozen=True)
 class Targets:
     """The targets of a pass, and how they are counted."""
 
@@ -61,10 +51,6 @@ class Targets:
         encoder = self.encoder_operations(self.full)
         outside = self.operations(self.full) - encoder
         return (self.operations(self.full) / speedup - outside) / encoder
-
-    def estimate(self, plan: Plan) -> SpeedEstimate:
-        """Estimate the speed of a plan."""
-        return SpeedEstimate(self.operations(plan), self.speedup(plan))
 
     def is_reached(self, plan: Plan) -> bool:
         """Whether a pass with this plan may stop: there are targets, and all are reached. A chosen plan is what was wanted."""

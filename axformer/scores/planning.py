@@ -5,6 +5,7 @@ its rejection region differs from the exact one by single answers (``docs/statis
 """
 
 import math
+from bisect import bisect_left
 from functools import lru_cache
 from statistics import NormalDist
 
@@ -62,11 +63,7 @@ def fewest_rows(margin: float) -> int | None:
 
 def most_changed(rows: int, margin: float) -> int:
     """The most changed answers, all of them lost, with which a margin is still certified; -1 if none at all."""
-    low, high = -1, rows
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if exact_p_value(0, middle, rows, margin) <= ALPHA else (low, middle - 1)
-    return low
+    return bisect_left(range(rows + 1), True, key=lambda lost: exact_p_value(0, lost, rows, margin) > ALPHA) - 1
 
 
 def smallest_margin(rows: int, harm: float, gain: float) -> float:
@@ -76,14 +73,9 @@ def smallest_margin(rows: int, harm: float, gain: float) -> float:
         harm: rate of answers that the pruned model loses.
         gain: rate of answers that it gains.
     """
-    low, high = 0, round(1 / _STEP)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if power_of(rows, middle * _STEP, harm, gain) >= POWER:
-            high = middle
-        else:
-            low = middle
-    return round(high * _STEP, 3)
+    steps = range(1, round(1 / _STEP))
+    enough = bisect_left(steps, True, key=lambda step: power_of(rows, step * _STEP, harm, gain) >= POWER)
+    return round((enough + 1) * _STEP, 3)
 
 
 def rows_needed(points: float, harm: float, gain: float) -> int | None:

@@ -212,10 +212,12 @@ class Opened(Message):
 
 
 class PlanSpeed(Message):
-    """See :class:`axformer.methods.targets.SpeedEstimate`."""
+    """The speed of a plan, counted from shapes (:mod:`axformer.model.operations`)."""
 
     operations: Bytes
+    """Operations that remain, for one forward pass over the data."""
     estimated_speedup: float = Field(ge=0, allow_inf_nan=False)
+    """Operations of the untouched model divided by those that remain."""
 
 
 class TrialMade(Message):

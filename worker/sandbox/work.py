@@ -8,7 +8,6 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 from safetensors import SafetensorError
@@ -27,6 +26,7 @@ from axformer.errors import is_out_of_memory
 from axformer.evaluation.budget import free_bytes, total_bytes
 from axformer.intake.footprint import Footprint, RunWork, at_ease, largest_part, least, smallest, with_models
 from axformer.intake.sizes import read_data_sizes, read_sizes
+from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial, Verdict
 from axformer.pulse import felt_by
 from axformer.run import PruningRun
@@ -252,7 +252,7 @@ def _search(lines: PipeEnd, run: PruningRun, stored: list[Trial], around: Surrou
         if index < len(stored):
             continue
         is_changed = trial.verdict in (Verdict.BASE, Verdict.ACCEPT) or index == len(stored)
-        _send(lines, TrialMade(trial=trial, speed=_speed(run, run.trace) if is_changed else None))
+        _send(lines, TrialMade(trial=trial, speed=_speed(run, run.plan) if is_changed else None))
         if around.turn.is_over():
             around.turn.wait()
     _send(lines, _searched(run))
@@ -293,12 +293,12 @@ class _Steps:
 def _searched(run: PruningRun) -> Searched:
     """What the search came to: the model that is kept, which confirming rows may have chosen from the path."""
     kept = next(point.seq for point in run.decisions.path if point.kept)
-    estimate = run.decisions.targets.estimate(run.plan)
-    return Searched(note=run.closing_note, kept=kept, speed=PlanSpeed(**asdict(estimate)))
+    return Searched(note=run.closing_note, kept=kept, speed=_speed(run, run.plan))
 
 
-def _speed(run: PruningRun, trace: Sequence[Trial]) -> PlanSpeed:
-    return PlanSpeed(**asdict(run.estimate(trace)))
+def _speed(run: PruningRun, plan: Plan) -> PlanSpeed:
+    targets = run.decisions.targets
+    return PlanSpeed(operations=targets.operations(plan), estimated_speedup=targets.speedup(plan))
 
 
 def _send(lines: PipeEnd, message: Message) -> None:
