@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers import AutoModel, BertConfig, MPNetConfig
 
-from benchmarks.grids import compress, embeddings, evidence, rank
+from benchmarks.grids import compress, conditions, embeddings, evidence, rank, weights
 from benchmarks.harness import read_cells
 from benchmarks.pages import DOCUMENTS, PAGES, page, pictures
 from benchmarks.tables import spread
@@ -172,3 +172,47 @@ def test_embedders_are_shown_in_pytorch_and_int8_and_the_untouched_model_once() 
     (picture,) = embeddings.pictures(cells).values()
     assert "0.95" in picture, "76 of 80"
     assert embeddings.pictures([]) == {}
+
+
+def test_rerankers_are_shown_by_what_they_put_first() -> None:
+    names = ("accuracy", "ndcg_10", "mrr_10", "same_first")
+    about = {**dict.fromkeys(names, 90.0), "ms_1": 3.0, "ms_32": 60.0, "bytes": 90_000_000}
+    models = [
+        {**about, "budget": budget, "form": form, "same_first": 100 * budget, "ms_1": 3 * budget}
+        for budget in (1.0, 0.5)
+        for form in ("compact", "onnx_int8")
+    ]
+    head, _, whole, half = embeddings.rerankers([{"cell": "passages-minilm-s0-ranked", "models": models}]).splitlines()
+    assert [part.strip() for part in head.split("|")[3:7]] == ["right one first", "nDCG@10", "MRR@10", "same one first"]
+    assert [part.strip() for part in whole.split("|")[2:8:4]] == ["1", "100.0, 100.0"]
+    assert [part.strip() for part in half.split("|")[6:8]] == ["50.0, 50.0", "2.0x, 2.0x"]
+
+
+def test_conditions_are_summed_over_sets_without_the_one_whose_best_model_is_a_constant_answer() -> None:
+    def cell(data: str, arm: str, change: float, error: float) -> dict[str, Any]:
+        return pass_cell(arm, 0, change) | {"data": data, "calibrated": {"change": change, "error": error}}
+
+    cells = [cell("wnli", "paper", 9.0, 0.1), cell("rte", "every", -0.2, 0.05)]
+    cells += [cell("rte", "paper", 0.1, 0.06), cell("sst2", "paper", 0.3, 0.1)]
+    told = {row[1]: row[2:6] for row in rows_of(conditions.over_sets(cells))}
+    assert told == {"`paper`": ["2", "20.0%", "+0.2000", "0, 1"], "`every`": ["1", "20.0%", "-0.2000", "1, 0"]}
+    assert rows_of(conditions.by_set(cells)) == [
+        ["wnli", "minilm", "20.0%, +900.00", "–"],
+        ["rte", "minilm", "20.0%, +10.00", "20.0%, -20.00"],
+        ["sst2", "minilm", "20.0%, +30.00", "–"],
+    ]
+
+
+def test_weights_are_shown_at_what_the_deciding_rows_say_is_best() -> None:
+    kept = [0.8, 0.9, 0.7, 0.6, *[0.5] * 9]
+    path = [
+        {"share": step * weights.STEP, "validation": {"accuracy": value}, "test": {"accuracy": value - 0.1}}
+        for step, value in enumerate(kept)
+    ]
+    about = {"data": "rte", "model": "minilm", "seed": 0, "metric": "accuracy", "arm": "taylor"}
+    found = rows_of(weights.table_four([pass_cell("paper", 0, 0.02)], [about | {"report": {"path": path}}]))
+    assert found == [
+        ["rte", "none (accuracy 70.00)", "–", "–", "–", "–", "–"],
+        ["rte", "Taylor: abs(w dL/dw)", "5%", "+10.00", "-30.00", "-30.00", "-30.00"],
+        ["rte", "the pass (`paper`)", "20.0%", "+2.00", "–", "–", "–"],
+    ]
