@@ -103,7 +103,7 @@ def _bracketed(interval: Interval, form: str = ".4f") -> str:
 def _rows(data: str, before: dict[str, str], after: dict[str, str], report: Report) -> list[list[str]]:
     comparison = report.comparison[data]
     assert comparison is not None, "both models were measured on this data"
-    return [
+    figures = [
         [
             f"{SETS[data]} {in_words(key)}",
             before[key],
@@ -112,6 +112,10 @@ def _rows(data: str, before: dict[str, str], after: dict[str, str], report: Repo
         ]
         for key, change in comparison.differences.items()
     ]
+    if comparison.calibration is None:
+        return figures
+    first, second = comparison.calibration
+    return [*figures, [f"{SETS[data]} calibration error", f"{first:.4f}", f"{second:.4f}", f"{second - first:+.4f}"]]
 
 
 def sizes_of(report: Mapping[str, Any]) -> list[list[str]]:

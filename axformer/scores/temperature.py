@@ -1,4 +1,4 @@
-"""Losses at a model's own best temperature.
+"""Losses at a model's own best temperature, and how far its confidence is from the truth.
 
 A model that is too sure of itself lowers its loss by doubt alone: a removal that adds nothing but noise looks like a gain. One
 scalar, by which all logits are divided (Guo et al., On Calibration of Modern Neural Networks, section 4.2), takes doubt out of
@@ -8,6 +8,7 @@ the comparison, if each model has its own best one.
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -50,3 +51,19 @@ def divided(output: Any, temperature: float) -> Any:
     """What a model returns, with its logits divided by a temperature."""
     logits = {name: getattr(output, name, None) for name in LOGITS}
     return SimpleNamespace(**{name: values / temperature for name, values in logits.items() if values is not None})
+
+
+BINS = 15
+
+
+def calibration_error(confidences: np.ndarray, right: np.ndarray) -> float:
+    """The expected calibration error (Guo et al., equation 3): over 15 bins of equal width, weighted by their samples, the mean
+    distance between a bin's mean confidence and its share of right answers.
+
+    Args:
+        confidences: the probability of each sample's answer, shape (samples,).
+        right: whether it is right, the same shape.
+    """
+    bins = np.minimum((confidences * BINS).astype(int), BINS - 1)
+    excess = np.bincount(bins, weights=confidences - right, minlength=BINS)
+    return float(np.abs(excess).sum()) / len(confidences)

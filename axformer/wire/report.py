@@ -85,6 +85,9 @@ class Comparison(Schema):
     versions."""
     classes: list[ClassChange] = Field(default=[], max_length=bounds.CLASSES)
     """What became of each class that the labels hold, the one that lost most first; empty where answers are no classes."""
+    calibration: tuple[float, float] | None = None
+    """The expected calibration error before and after: how far confidence lies from the share of right answers (Guo et al.,
+    2017, equation 3, 15 bins). Null where answers are not one of several, and in reports of earlier versions."""
 
 
 class SpeedCell(Schema):

@@ -1,8 +1,10 @@
 """Losses at a model's own best temperature are those of a direct search, whatever its logits were multiplied by."""
 
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -12,14 +14,16 @@ from torch.nn.functional import cross_entropy
 
 from axformer.architectures.embedder import pooled
 from axformer.config import make_config
+from axformer.data.columns import OWN_ANSWERS
 from axformer.data.reading import rows_of
 from axformer.errors import ConfigError
 from axformer.intake.checkpoint import from_memory
 from axformer.intake.dataset import prepare
 from axformer.methods.axformer.method import AxFormer
-from axformer.scores.temperature import TEMPERATURES, LossCurves, divided
+from axformer.scores.measured import compare, measure
+from axformer.scores.temperature import BINS, TEMPERATURES, LossCurves, calibration_error, divided
 from tests.family_cases import Case, checkpoint_of, data_of
-from tests.tiny_models import tiny_model, tiny_rows, tiny_tokenizer
+from tests.tiny_models import tiny_config, tiny_model, tiny_rows, tiny_tokenizer
 
 CHECKPOINT = from_memory(tiny_model(), tiny_tokenizer())
 SAMPLES = prepare(rows_of(tiny_rows(60)), CHECKPOINT, make_config("paper")).samples
@@ -91,3 +95,37 @@ def test_what_has_no_temperature_is_refused(kind: str) -> None:
     config = make_config("paper", {"conditions": ["temperature"]})
     with pytest.raises(ConfigError, match=f"a model for {checkpoint.task.name} answers with numbers"):
         AxFormer().check(config, checkpoint)
+
+
+@given(st.integers(0, 1000), st.integers(20, 5000), st.floats(0.1, 4.0))
+@settings(deadline=None, max_examples=50)
+def test_confidence_that_is_the_truth_has_no_calibration_error(seed: int, rows: int, spread: float) -> None:
+    generator = np.random.default_rng(seed)
+    confidences = 1 - 0.5 * generator.random(rows) ** spread
+    right = generator.random(rows) < confidences
+    error, noise = calibration_error(confidences, right), (BINS / rows) ** 0.5
+    assert 0 <= error <= noise
+    by_bin = [
+        abs((confidences - right)[(confidences * BINS).astype(int).clip(max=BINS - 1) == one].sum())
+        for one in range(BINS)
+    ]
+    assert error == pytest.approx(sum(by_bin) / rows)
+    always = calibration_error(np.ones(rows), right)
+    assert always == pytest.approx(1 - right.mean()), "sure of every answer, wrong in so many"
+
+
+def test_a_comparison_tells_of_confidence_where_answers_are_one_of_several() -> None:
+    other = from_memory(tiny_model(seed=3), tiny_tokenizer())
+    measured = [measure(one.model, one.task, SAMPLES) for one in (CHECKPOINT, other)]
+    found = compare(*measured).calibration
+    assert found == tuple(one.calibration_error for one in measured)
+    assert found is not None
+    assert min(found) > 0
+    logits = CHECKPOINT.model(**SAMPLES.batches[0].inputs).logits.softmax(dim=1).amax(dim=1)
+    assert measured[0].confidences is not None
+    assert measured[0].confidences[SAMPLES.batches[0].rows] == pytest.approx(logits.detach().numpy(), abs=1e-6)
+    own = replace(SAMPLES, encoded=replace(SAMPLES.encoded, labels_as=OWN_ANSWERS))
+    assert measure(other.model, other.task, own).calibration_error is None, "a model is right of its own answers"
+    number = from_memory(tiny_model(tiny_config(labels=1)), tiny_tokenizer())
+    rows = prepare(rows_of(tiny_rows(30, labels=1)), number, make_config("paper")).samples
+    assert compare(*[measure(number.model, number.task, rows)] * 2).calibration is None
