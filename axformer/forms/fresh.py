@@ -64,7 +64,7 @@ class FreshPython:
             program: the arguments of the fresh Python.
         """
         self._program = program
-        self._started: interpreter.Interpreter | None = None
+        self._started: interpreter.FreshInterpreter | None = None
 
     def __enter__(self) -> "FreshPython":
         self._started = interpreter.launch(self._program)
