@@ -114,8 +114,12 @@ def _rows(data: str, before: dict[str, str], after: dict[str, str], report: Repo
     ]
     if comparison.calibration is None:
         return figures
-    first, second = comparison.calibration
-    return [*figures, [f"{SETS[data]} calibration error", f"{first:.4f}", f"{second:.4f}", f"{second - first:+.4f}"]]
+    what, (first, second) = f"{SETS[data]} calibration error", comparison.calibration
+    figures.append([what, f"{first:.4f}", f"{second:.4f}", f"{second - first:+.4f}"])
+    if comparison.calibrated is not None and comparison.temperature is not None:
+        change = f"{comparison.calibrated - first:+.4f}"
+        figures.append([f"{what}, logits / {comparison.temperature:.3g}", "", f"{comparison.calibrated:.4f}", change])
+    return figures
 
 
 def sizes_of(report: Mapping[str, Any]) -> list[list[str]]:

@@ -311,7 +311,15 @@ def _work(trace: Sequence[Trial], config: RunConfig, checkpoint: Checkpoint) -> 
 def _comparisons(
     sets: Sets, before: Mapping[str, Measured], after: Mapping[str, Measured]
 ) -> dict[str, Comparison | None]:
-    return {name: compare(before[name], after[name]) if name in before else None for name in sets}
+    found: dict[str, Comparison | None] = {
+        name: compare(before[name], after[name]) if name in before else None for name in sets
+    }
+    temperature = after["validation"].best_temperature
+    for name, comparison in found.items():
+        if comparison is not None and comparison.calibration and temperature is not None and name != "validation":
+            calibrated = after[name].calibration_error(temperature)
+            found[name] = comparison.model_copy(update={"calibrated": calibrated, "temperature": temperature})
+    return found
 
 
 def _measures(

@@ -17,7 +17,7 @@ from axformer.data.columns import OWN_ANSWERS
 from axformer.intake.dataset import DataSet
 from axformer.pulse import beat
 from axformer.scores.confidence import Figures, Interval, bootstrap, interval, mcnemar
-from axformer.scores.temperature import LossCurves, calibration_error
+from axformer.scores.temperature import LossCurves, best_temperature, calibration_error
 from axformer.tasks.base import Task
 from axformer.wire.report import Comparison, Difference, Scores
 
@@ -36,8 +36,8 @@ class Measured:
     task: Task
     samples: Samples
     """The data set."""
-    confidences: np.ndarray | None = None
-    """The probability of each answer, where the task answers with one of several; else None."""
+    logits: Sequence[Tensor] | None = None
+    """The logits of each sample's possible answers, where the task answers with one of several; else None."""
 
     @cached_property
     def table(self) -> np.ndarray:
@@ -54,13 +54,21 @@ class Measured:
         """Which samples are answered correctly, bool, shape (samples,); None if the task has no right and wrong."""
         return self.task.correct(self.table[:, 1:])
 
-    @property
-    def calibration_error(self) -> float | None:
-        """The expected calibration error; None without confidences, and where a model's own answers stand for labels."""
+    def calibration_error(self, temperature: float = 1.0) -> float | None:
+        """The expected calibration error with all logits divided by a temperature; None without logits, and where a model's own
+        answers stand for labels."""
         right, labels_as = self.right, self.samples.encoded.labels_as
-        if self.confidences is None or right is None or labels_as == OWN_ANSWERS:
+        if self.logits is None or right is None or labels_as == OWN_ANSWERS:
             return None
-        return calibration_error(self.confidences, right)
+        probabilities = (torch.stack(list(self.logits)) / temperature).softmax(dim=1)
+        return calibration_error(probabilities.amax(dim=1).numpy(), right)
+
+    @property
+    def best_temperature(self) -> float | None:
+        """That of the smallest loss; None where there is no calibration error."""
+        if self.logits is None or self.calibration_error() is None:
+            return None
+        return best_temperature(torch.stack(list(self.logits)), torch.as_tensor(self.samples.encoded.labels))
 
     @property
     def votes(self) -> np.ndarray:
@@ -100,8 +108,8 @@ class Recording:
         rows = len(samples.sample_of_row)
         self._losses = torch.zeros(rows)
         self._answers: list[Any] = [None] * rows
-        self._sure: Callable[[Any], Tensor] | None = getattr(task, "confidences", None)
-        self._confidences = None if self._sure is None else torch.zeros(rows)
+        self._logits_of: Callable[[Any], Tensor] | None = getattr(task, "logits", None)
+        self._logits: list[Tensor] = [] if self._logits_of is None else [torch.zeros(0)] * rows
         self.is_on = True
         """Whether anything is recorded; otherwise only the task's losses are computed, without extra cost."""
 
@@ -117,8 +125,9 @@ class Recording:
             self._losses[batch.rows.cpu()] = losses.cpu()
             for row, answer in zip(batch.rows.tolist(), self._task.answers(output, batch), strict=True):
                 self._answers[row] = answer
-            if self._sure is not None and self._confidences is not None:
-                self._confidences[batch.rows.cpu()] = self._sure(output).cpu()
+            if self._logits_of is not None:
+                for row, logits in zip(batch.rows.tolist(), self._logits_of(output).cpu(), strict=True):
+                    self._logits[row] = logits
             if self.curves is not None:
                 self.curves.record(output, batch)
         return losses
@@ -131,8 +140,7 @@ class Recording:
         """
         if losses is None:
             losses = self._samples.per_sample(self._losses.clone())
-        sure = None if self._confidences is None else self._confidences.numpy().copy()
-        return Measured(losses, list(self._answers), self._task, self._samples, sure)
+        return Measured(losses, list(self._answers), self._task, self._samples, list(self._logits) or None)
 
 
 See = Callable[[str, Any, Batch], None]
@@ -191,7 +199,7 @@ def compare(before: Measured, after: Measured) -> Comparison:
     }
     right, voters = (before.right, after.right), before.samples.voters.numpy()
     test = None if right[0] is None or right[1] is None else mcnemar(right[0][voters], right[1][voters])
-    errors = before.calibration_error, after.calibration_error
+    errors = before.calibration_error(), after.calibration_error()
     calibration = None if errors[0] is None or errors[1] is None else (errors[0], errors[1])
     return Comparison(differences=differences, mcnemar=test, calibration=calibration)
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from axformer.data.batches import Batch, Samples
 from axformer.tasks.base import Losses
@@ -37,14 +38,28 @@ class LossCurves:
 
     def best(self) -> tuple[Tensor, float]:
         """The loss of each sample at the temperature of the smallest mean loss, shape (samples,), and that temperature."""
-        curves = torch.stack([self._samples.per_sample(column) for column in self._values.T], dim=1)
-        means = curves.double().mean(dim=0)
-        middle = int(means[1:-1].argmin()) + 1
-        left, lowest, right = (means[middle + side].item() for side in (-1, 0, 1))
-        bend = left - 2 * lowest + right
-        offset = min(1.0, max(-1.0, (left - right) / (2 * bend))) if bend > 0 else 0.0
-        shares = torch.tensor([offset * (offset - 1) / 2, 1 - offset**2, offset * (offset + 1) / 2])
-        return curves[:, middle - 1 : middle + 2] @ shares, TEMPERATURES[middle] * STEP**offset
+        return _lowest(torch.stack([self._samples.per_sample(column) for column in self._values.T], dim=1))
+
+
+def _lowest(curves: Tensor) -> tuple[Tensor, float]:
+    means = curves.double().mean(dim=0)
+    middle = int(means[1:-1].argmin()) + 1
+    left, lowest, right = (means[middle + side].item() for side in (-1, 0, 1))
+    bend = left - 2 * lowest + right
+    offset = min(1.0, max(-1.0, (left - right) / (2 * bend))) if bend > 0 else 0.0
+    shares = torch.tensor([offset * (offset - 1) / 2, 1 - offset**2, offset * (offset + 1) / 2])
+    return curves[:, middle - 1 : middle + 2] @ shares, TEMPERATURES[middle] * STEP**offset
+
+
+def best_temperature(logits: Tensor, labels: Tensor) -> float:
+    """The temperature at which the mean cross-entropy is smallest, between 1/16 and 16.
+
+    Args:
+        logits: shape (samples, classes).
+        labels: the index of each right answer, shape (samples,).
+    """
+    losses = [functional.cross_entropy(logits / one, labels, reduction="none") for one in TEMPERATURES]
+    return _lowest(torch.stack(losses, dim=1))[1]
 
 
 def divided(output: Any, temperature: float) -> Any:

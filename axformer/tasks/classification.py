@@ -34,10 +34,10 @@ class OneOfSeveral:
         predicted: list[int] = output.logits.argmax(dim=-1).tolist()
         return predicted
 
-    def confidences(self, output: Any) -> Tensor:
-        """The probability of each model row's answer, shape (rows,)."""
-        probable: Tensor = output.logits.softmax(dim=-1).amax(dim=-1)
-        return probable
+    def logits(self, output: Any) -> Tensor:
+        """The logits of each model row's possible answers, shape (rows, answers)."""
+        values: Tensor = output.logits
+        return values
 
     def statistics(self, answers: Sequence[int], encoded: Encoded) -> np.ndarray:
         """The right and the predicted answer."""

@@ -88,6 +88,10 @@ class Comparison(Schema):
     calibration: tuple[float, float] | None = None
     """The expected calibration error before and after: how far confidence lies from the share of right answers (Guo et al.,
     2017, equation 3, 15 bins). Null where answers are not one of several, and in reports of earlier versions."""
+    calibrated: float | None = None
+    """The error after, with the model's logits divided by ``temperature``; null on the validation rows too."""
+    temperature: float | None = None
+    """The best temperature on the validation rows (Guo et al., section 4.2); null with ``calibrated``."""
 
 
 class SpeedCell(Schema):

@@ -130,7 +130,10 @@ def test_every_form_is_measured_on_held_out_data_and_compared_with_the_untouched
     base, (compact, zeroed, onnx) = report.base_form, report.forms
     assert (base.test, base.test_change, onnx.test) == (report.base.test, None, None)
     assert compact.test == report.pruned.test
-    assert compact.test_change == report.comparison["test"]
+    told = report.comparison["test"]
+    assert compact.test_change == told.model_copy(update={"calibrated": None, "temperature": None})
+    assert f"| held-out calibration error, logits / {told.temperature:.3g} |  | {told.calibrated:.4f} |" in card
+    assert report.comparison["validation"].temperature is None, "the rows that it was fitted on"
     assert zeroed.test == pytest.approx(compact.test, abs=1e-5)
     assert zeroed.test_change is not None
     assert zeroed.test_change.differences["loss"].value == pytest.approx(report.pruned.test["loss"] - base.test["loss"])

@@ -21,7 +21,7 @@ from axformer.intake.checkpoint import from_memory
 from axformer.intake.dataset import prepare
 from axformer.methods.axformer.method import AxFormer
 from axformer.scores.measured import compare, measure
-from axformer.scores.temperature import BINS, TEMPERATURES, LossCurves, calibration_error, divided
+from axformer.scores.temperature import BINS, TEMPERATURES, LossCurves, best_temperature, calibration_error, divided
 from tests.family_cases import Case, checkpoint_of, data_of
 from tests.tiny_models import tiny_config, tiny_model, tiny_rows, tiny_tokenizer
 
@@ -55,6 +55,7 @@ def test_the_best_temperature_is_that_of_a_direct_search(seed: int, power: float
         method="bounded",
     )
     losses, temperature = best(logits)
+    assert best_temperature(together.float(), labels) == pytest.approx(temperature)
     assert losses.double().mean().item() == pytest.approx(found.fun, abs=2e-4)
     if TEMPERATURES[1] < temperature < TEMPERATURES[-2]:
         assert math.log(temperature) == pytest.approx(found.x, abs=0.05)
@@ -114,18 +115,26 @@ def test_confidence_that_is_the_truth_has_no_calibration_error(seed: int, rows: 
     assert always == pytest.approx(1 - right.mean()), "sure of every answer, wrong in so many"
 
 
+def _halved() -> np.ndarray:
+    found = np.zeros(len(SAMPLES))
+    for batch in SAMPLES.batches:
+        logits = CHECKPOINT.model(**batch.inputs).logits.detach() / 2
+        found[batch.rows] = logits.softmax(dim=1).amax(dim=1).numpy()
+    return found
+
+
 def test_a_comparison_tells_of_confidence_where_answers_are_one_of_several() -> None:
     other = from_memory(tiny_model(seed=3), tiny_tokenizer())
     measured = [measure(one.model, one.task, SAMPLES) for one in (CHECKPOINT, other)]
     found = compare(*measured).calibration
-    assert found == tuple(one.calibration_error for one in measured)
+    assert found == tuple(one.calibration_error() for one in measured)
     assert found is not None
     assert min(found) > 0
-    logits = CHECKPOINT.model(**SAMPLES.batches[0].inputs).logits.softmax(dim=1).amax(dim=1)
-    assert measured[0].confidences is not None
-    assert measured[0].confidences[SAMPLES.batches[0].rows] == pytest.approx(logits.detach().numpy(), abs=1e-6)
+    assert measured[0].calibration_error(2.0) == pytest.approx(
+        calibration_error(_halved(), measured[0].right), abs=1e-6
+    )
     own = replace(SAMPLES, encoded=replace(SAMPLES.encoded, labels_as=OWN_ANSWERS))
-    assert measure(other.model, other.task, own).calibration_error is None, "a model is right of its own answers"
+    assert measure(other.model, other.task, own).calibration_error() is None, "a model is right of its own answers"
     number = from_memory(tiny_model(tiny_config(labels=1)), tiny_tokenizer())
     rows = prepare(rows_of(tiny_rows(30, labels=1)), number, make_config("paper")).samples
     assert compare(*[measure(number.model, number.task, rows)] * 2).calibration is None
