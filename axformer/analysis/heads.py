@@ -156,7 +156,7 @@ def _shrinking(
 
 def _metric(checkpoint: Checkpoint, plan: Plan, data: DataSet) -> tuple[str, float]:
     with masked(checkpoint.model, checkpoint.architecture, plan):
-        return metric_of_model(checkpoint, data)
+        return metric_of_model(checkpoint, data)[:2]
 
 
 def _advice(heads: Heads, given: Given) -> Advice:

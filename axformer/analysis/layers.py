@@ -7,12 +7,16 @@ cosine between its input and its output (Sajjad et al., section 3.4).
 
 import time
 
+import numpy as np
+
 from axformer.analysis.advice import Given, advise, can_drop
+from axformer.analysis.early import early_exits
 from axformer.analysis.labels import can_probe
 from axformer.analysis.probing import Probing
 from axformer.analysis.study import Study
 from axformer.methods.layers.scores import contribution
-from axformer.wire.analysis import Advice, LayersReport, Probed
+from axformer.tasks.classification import Classification
+from axformer.wire.analysis import Advice, EarlyExit, LayersReport, Probed
 from axformer.wire.steps import Counter, StepName
 
 THRESHOLD = 0.925
@@ -42,12 +46,13 @@ def probed(study: Study) -> Probed:
     """Probe every hidden state alone, and all together."""
     count = study.data.states.layers + 1
     counter, probing = Counter(StepName.PROBING, count + 1, study.surroundings.on_step), Probing(study)
-    metrics, by_class = [], []
+    metrics, by_class, scores = [], [], []
     counter.begin()
     for layer in range(count):
         measured = probing.of_layers([layer])
         metrics.append(measured.metric)
         by_class.append(probing.by_class(measured.scores))
+        scores.append(measured.scores)
         counter.advance()
     oracle = probing.of_layers(range(count)).metric
     counter.advance()
@@ -62,7 +67,15 @@ def probed(study: Study) -> Probed:
         by_layer=tuple(metrics),
         redundant=tuple(layer for layer, metric in enumerate(metrics) if probing.is_near(metric, oracle)),
         by_class=classes,
+        early=_early(study, scores[:-1]),
     )
+
+
+def _early(study: Study, scores: list[np.ndarray]) -> tuple[EarlyExit, ...]:
+    if study.checkpoint.task.name != Classification.name:
+        return ()
+    assert study.data.labels is not None, "the task has labels to probe for"
+    return early_exits(scores, np.array(study.answers), study.data.labels.values)
 
 
 def _by_probes(study: Study, probes: Probed, given: Given) -> Advice:

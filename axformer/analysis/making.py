@@ -30,9 +30,8 @@ def study_of(inputs: AnalysisInputs, bounds: ReportBounds, seed: int, directory:
     given = [data for data in (inputs.data, inputs.train if is_probed else None) if data is not None]
     sets = [fitting(data, checkpoint, config, bounds, seed) for data in given]
     data, *train = represented(checkpoint, sets, directory, around, is_probed=is_probed)
-    metric, value = metric_of_model(checkpoint, data.data)
-    guessing = guessing_on(checkpoint, data.data, metric)
-    of_model = metric, value, guessing
+    metric, value, answers = metric_of_model(checkpoint, data.data)
+    of_model = metric, value, answers, guessing_on(checkpoint, data.data, metric)
     return Study(checkpoint, config, data, train[0] if train else None, *of_model, bounds, seed, around)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 
@@ -85,6 +86,8 @@ class Study:
     """Name of the task's first metric."""
     model: float
     """The metric of the model itself on the rows that measure."""
+    answers: Sequence[Any]
+    """The model's own answers to them."""
     guessing: Guessing
     """What guessing gets on them."""
     bounds: ReportBounds = field(default_factory=ReportBounds)
@@ -137,11 +140,11 @@ def represented(
     return found
 
 
-def metric_of_model(checkpoint: Checkpoint, data: DataSet) -> tuple[str, float]:
-    """The name of the task's first metric that is better when higher, and its value of the model itself."""
-    figures = measure(checkpoint.model, checkpoint.task, data.samples).figures
-    name = rising_metric(figures)
-    return name, figures[name]
+def metric_of_model(checkpoint: Checkpoint, data: DataSet) -> tuple[str, float, Sequence[Any]]:
+    """The name of the task's first metric that is better when higher, its value of the model itself, and its answers."""
+    measured = measure(checkpoint.model, checkpoint.task, data.samples)
+    name = rising_metric(measured.figures)
+    return name, measured.figures[name], measured.answers
 
 
 def guessing_on(checkpoint: Checkpoint, data: DataSet, metric: str) -> Guessing:

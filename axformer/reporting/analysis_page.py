@@ -105,6 +105,19 @@ def _of_layers(report: LayersReport) -> Iterator[tuple[str, Table]]:
     ]
     name = probes.metric.replace("_", " ")
     yield "Layers", Table(["layers run", name, "of all layers'", "redundant", "cosine of input and output"], rows)
+    if probes.early:
+        exits = [
+            [
+                f"{one.may_differ:.0%}",
+                f"{one.threshold:g}",
+                f"{one.layers:.1f} of {len(report.contribution)}",
+                f"{one.changed} of {one.rows:,}",
+                f"{one.right:.4f}",
+            ]
+            for one in probes.early
+        ]
+        head = ["answers that may differ", "leave when so sure", "layers run, mean", "answers that differ", "right"]
+        yield "Early exit by the probes", Table(head, exits)
 
 
 def _of_clusters(report: ClustersReport) -> Iterator[tuple[str, Table]]:

@@ -33,6 +33,22 @@ class Reported(Schema):
     """Time that the report alone took."""
 
 
+class EarlyExit(Schema):
+    """Texts that are answered by the lowest layer whose probe is sure enough, and else by the model itself."""
+
+    may_differ: float
+    """The share of answers that may differ from the model's own, shown by an exact test with 95 % confidence."""
+    threshold: float
+    """The probability of an answer at which a text leaves."""
+    changed: int
+    """Answers that differ on the rows that measure."""
+    rows: int
+    layers: float
+    """Mean number of layers that are run."""
+    right: float
+    """Share of right answers."""
+
+
 class Probed(Schema):
     """The metric of linear probes by layer."""
 
@@ -51,6 +67,9 @@ class Probed(Schema):
     the lowest layer."""
     by_class: Annotated[dict[Word, Curve], Field(max_length=bounds.CLASSES)] | None
     """The share of each class's positions that each layer's probe tells right; null where answers are no classes."""
+    early: Annotated[tuple[EarlyExit, ...], Field(max_length=bounds.LAYERS)] = ()
+    """What early exits save, by the share of answers that may differ; empty where texts have no class each, where no threshold
+    passes its test, and in analyses of earlier versions."""
 
 
 class LayersReport(Reported):
