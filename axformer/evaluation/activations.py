@@ -103,9 +103,11 @@ class Activations:
             [kept.bytes if kept.slots <= place else 0 for kept in self._batches for place in range(_ALWAYS_KEPT)],
             directory,
         )
-        self._held = 0
-        self.peak_bytes = 0
-        """The largest number of bytes held in memory so far."""
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes held in memory."""
+        return sum(tensor.nbytes for kept in self._batches for tensor in kept.tensors)
 
     @property
     def spilled_bytes(self) -> int:
@@ -131,7 +133,6 @@ class Activations:
             wanted: the block that the walk is for; the number of blocks if the trial changes nothing.
         """
         kept = self._batches[batch]
-        before = kept.tensors
         if kept.added is not None and kept.added.wanted != wanted:
             kept.added = None
         if block > 0 and block not in kept.inputs:
@@ -140,7 +141,6 @@ class Activations:
                 kept.fit(wanted)
             elif block == wanted:
                 kept.inputs = {block: self._spill(batch, 0, hidden)}
-        self._count(before, kept.tensors)
 
     def added(self, batch: int, block: int) -> Tensor | None:
         """The tensor passed to :meth:`keep_added` for this block, if it is still kept. Callers must not write to it."""
@@ -154,29 +154,21 @@ class Activations:
             wanted: the block that the walks of this refinement are for, which may lie below it.
         """
         kept = self._batches[batch]
-        before = kept.tensors
         is_in_memory = kept.slots >= _ALWAYS_KEPT
         entry = _owned(added, kept.bytes) if is_in_memory else self._spill(batch, 1, added)
         kept.added = _Added(block, wanted, entry)
         kept.fit(wanted)
-        self._count(before, kept.tensors)
 
     def forget_above(self, block: int) -> None:
         """Drop the output of this block and the inputs of all blocks above it, because a change of the block was accepted."""
         for kept in self._batches:
-            before = kept.tensors
             kept.inputs = {below: entry for below, entry in kept.inputs.items() if below <= block}
             if kept.added is not None and kept.added.block >= block:
                 kept.added = None
-            self._count(before, kept.tensors)
 
     def _spill(self, batch: int, place: int, tensor: Tensor) -> Spilled:
         _check_fits(tensor, self._batches[batch].bytes)
         return self._file.write(batch * _ALWAYS_KEPT + place, tensor)
-
-    def _count(self, before: list[Tensor], after: list[Tensor]) -> None:
-        self._held += sum(tensor.nbytes for tensor in after) - sum(tensor.nbytes for tensor in before)
-        self.peak_bytes = max(self.peak_bytes, self._held)
 
 
 def input_bytes(batch: Batch, hidden_size: int) -> int:
