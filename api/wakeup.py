@@ -1,6 +1,6 @@
 """Wake the workers up. The message carries no data, since PostgreSQL knows what there is to do.
 
-The message may be lost without harm; idle workers announce the job's outbox row again.
+The message may be lost without harm; idle workers announce the job again.
 """
 
 import structlog

@@ -188,7 +188,7 @@ class Settings(BaseSettings):
     event_progress_seconds: float = Field(default=10.0, gt=0)
     """How often an event stream tells how far a long phase is; each time the caller's key is looked up."""
     wake_timeout_seconds: float = Field(default=2.0, gt=0)
-    """How long the api tries to reach the broker after a job is posted; the outbox announces the job otherwise."""
+    """How long the api tries to reach the broker after a job is posted; idle workers announce the job otherwise."""
     queue_view_seconds: float = Field(default=1.0, ge=0)
     """How long a snapshot of the queue serves all requests; a line of 2,000 jobs takes some 50 ms to read, and many people
     watch their jobs."""

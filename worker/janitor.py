@@ -60,7 +60,7 @@ def clean(sessions: Sessions, settings: Settings, storage: Storage) -> Cleaned:
         "job_files": lambda: _with_files(
             _in_turns(sessions, retain.artifact_days, retention.forget_old_artifacts), storage, job_folder
         ),
-        "job_events": lambda: _forget_old_events(sessions, retain.event_days),
+        "job_events": lambda: sum(_in_turns(sessions, retain.event_days, retention.forget_old_events)),
         "uploads": lambda: _with_files(
             _in_turns(sessions, retain.upload_days, retention.remove_old_uploads), storage, upload_folder
         ),
@@ -120,8 +120,6 @@ def main() -> int:
     return 1 if cleaned.failed else 0
 
 
-_SENT_KEPT = timedelta(days=1)
-"""How long a settled wake-up message is kept for debugging."""
 Removed = TypeVar("Removed", int, list[str])
 
 
@@ -133,14 +131,6 @@ def _with_files(ids: Iterator[list[str]], storage: Storage, folder_of: Callable[
             storage.delete(folder_of(one))
         removed += len(batch)
     return removed
-
-
-def _forget_old_events(sessions: Sessions, days: float | None) -> int:
-    """Remove sent wake-up messages and the events of jobs but not the jobs, and return the number of jobs."""
-    with session_scope(sessions) as session:
-        if retention.take_turn(session):
-            retention.forget_sent_messages(session, _SENT_KEPT)
-    return sum(_in_turns(sessions, days, retention.forget_old_events))
 
 
 def _in_turns(

@@ -13,7 +13,6 @@ from axformer.wire.states import JobKind, JobOutcome
 from store.ids import JOB_PREFIX, new_id
 from store.page import Page, page_of
 from store.repositories.events import record_event
-from store.repositories.workers import add_message
 from store.settings import MAX_ATTEMPTS
 from store.signing import Vault
 from store.states import JobState
@@ -82,7 +81,6 @@ def create_job(session: Session, new: NewJob) -> Created:
         if known is not None:  # otherwise it was deleted between the two statements, and the key is free again
             return Created(known, is_new=False)
     record_event(session, job, "job.created", {"state": job.state})
-    add_message(session, job.id)
     return Created(job, is_new=True)
 
 

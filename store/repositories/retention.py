@@ -20,7 +20,6 @@ from store.tables.audit import AuditEntry
 from store.tables.files import Artifact, Upload
 from store.tables.jobs import REFERENCES, Event, Job
 from store.tables.webhooks import Delivery
-from store.tables.workers import OutboxMessage
 
 BATCH = 100
 """Jobs or uploads per transaction, so that locks are held for well under a second."""
@@ -70,11 +69,6 @@ def remove_old_uploads(session: Session, age: timedelta) -> list[str]:
     # Checked again under the lock, since a job may have named them before it was taken.
     gone = delete(Upload).where(Upload.id.in_(locked), _is_unnamed()).returning(Upload.id)
     return list(session.scalars(gone))
-
-
-def forget_sent_messages(session: Session, age: timedelta) -> None:
-    """Remove old wake-up messages that were sent to the broker."""
-    session.execute(delete(OutboxMessage).where(OutboxMessage.sent_at < func.now() - age))
 
 
 def forget_old_audit(session: Session, age: timedelta) -> int:

@@ -9,7 +9,6 @@ from sqlalchemy.orm import Session
 from axformer.wire.states import JobKind
 from store.errors import IllegalTransitionError
 from store.repositories.moves import lock_job, move_job
-from store.repositories.workers import add_message
 from store.states import TERMINAL, WORKING, JobState
 from store.tables.files import Artifact
 from store.tables.jobs import Job, TrialRow
@@ -69,7 +68,6 @@ def resume_job(session: Session, job_id: str) -> Job:
     if job.state is not JobState.PAUSED:
         raise IllegalTransitionError(f"job {job_id} is {job.state}; only a paused one can be resumed")
     move_job(session, job, JobState.QUEUED, reason="resumed")
-    add_message(session, job_id)
     return job
 
 
@@ -95,7 +93,6 @@ def retry_job(session: Session, job_id: str) -> Job:
     job.error = job.summary = job.report = job.path = None
     job.cancel_requested_at = job.started_at = job.finished_at = None
     move_job(session, job, JobState.QUEUED, reason="retried")
-    add_message(session, job_id)
     return job
 
 

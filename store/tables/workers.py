@@ -8,7 +8,7 @@ of a lease never waits for a row that others write.
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Double, ForeignKey, Identity, Index, func, text
+from sqlalchemy import BigInteger, Double, ForeignKey, Identity, func, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from axformer.wire.devices import Device
@@ -39,18 +39,6 @@ class Worker(Base):
     created_at: Mapped[CreatedAt]
     last_seen: Mapped[datetime] = mapped_column(server_default=func.now())
     """When it last looked for a job, renewed its lease, or found that there is nothing for it to do."""
-
-
-class OutboxMessage(Base):
-    """A wake-up message for a waiting job, to be sent to the broker."""
-
-    __tablename__ = "outbox"
-    __table_args__ = (Index("ix_outbox_unsent", "id", postgresql_where=text("sent_at IS NULL")),)
-
-    id: Mapped[int] = mapped_column(Identity(), primary_key=True)
-    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"), index=True)
-    created_at: Mapped[CreatedAt]
-    sent_at: Mapped[datetime | None]
 
 
 class TeamTurn(Base):

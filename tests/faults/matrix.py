@@ -44,7 +44,7 @@ _WAITING = "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND 
 _LEFT_ROWS = """
 SELECT (SELECT count(*) FROM jobs WHERE finished_at IS NULL OR worker IS NOT NULL OR handover_at IS NOT NULL
           OR handover_token IS NOT NULL OR lease_until IS NOT NULL)
-     + (SELECT count(*) FROM outbox WHERE sent_at IS NULL) + (SELECT count(*) FROM deliveries WHERE state = 'pending')
+     + (SELECT count(*) FROM deliveries WHERE state = 'pending')
 """
 NOTHING: dict[str, Any] = {"rows": 0, "contents": [], "files": [], "processes": [], "messages": 0}
 """What is left of a service at rest."""

@@ -157,19 +157,19 @@ def test_a_job_posted_without_the_broker_runs_when_it_is_back(
                 back.terminate()
 
 
-def test_a_job_its_event_its_message_and_its_delivery_are_of_one_transaction(sessions: Any, team: Any) -> None:
+def test_a_job_its_event_and_its_delivery_are_of_one_transaction(sessions: Any, team: Any) -> None:
     webhook = {"url": "https://x.example", "events": ["job.created"]}
     new = jobs.NewJob(team.id, "job", spec_of(), webhook=webhook)
-    tables = ("jobs", "events", "outbox", "deliveries")
+    tables = ("jobs", "events", "deliveries")
     with sessions() as session:
         made = jobs.create_job(session, new).job
         assert made.state is JobState.QUEUED
         session.rollback()
-        assert [count(session, table) for table in tables] == [0, 0, 0, 0]
+        assert [count(session, table) for table in tables] == [0, 0, 0]
     with session_scope(sessions) as session:
         jobs.create_job(session, new)
     with session_scope(sessions) as session:
-        assert [count(session, table) for table in tables] == [1, 1, 1, 1]
+        assert [count(session, table) for table in tables] == [1, 1, 1]
         stamps = {session.connection().exec_driver_sql(f"SELECT xmin::text FROM {table}").scalar() for table in tables}
     assert len(stamps) == 1
 

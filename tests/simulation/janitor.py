@@ -39,7 +39,6 @@ class Janitor:
         def clean(session: Session) -> Swept:
             if not retention.take_turn(session):
                 return Swept(had_its_turn=False)
-            retention.forget_sent_messages(session, artifact_age)
             artifacts = retention.forget_old_artifacts(session, artifact_age)
             return Swept(had_its_turn=True, artifacts=artifacts, jobs=retention.remove_old_jobs(session, job_age))
 

@@ -20,7 +20,7 @@ from tests.simulation.invariants import BrokenInvariantError
 from tests.simulation.janitor import Janitor
 from tests.simulation.workers import Worker
 from tests.simulation.world import LEASE_SECONDS, World
-from worker.main.outbox import announce
+from worker.main.announcer import announce
 
 CHAOS_STEPS = 80
 PEACE_ROUNDS = 400

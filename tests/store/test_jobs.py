@@ -14,7 +14,6 @@ from store.repositories.events import events_after
 from store.repositories.files import list_artifacts
 from store.repositories.jobs import Created
 from store.repositories.trials import trials_after
-from store.repositories.workers import unsent_messages
 from store.session import Sessions, session_scope
 from store.states import JobState
 from store.tables.jobs import Job
@@ -28,10 +27,9 @@ def job(sessions: Sessions, make: Makers) -> Job:
         return jobs.create_job(session, make.job()).job
 
 
-def test_new_job_is_queued_with_event_and_message(sessions: Sessions, job: Job) -> None:
+def test_new_job_is_queued_with_event(sessions: Sessions, job: Job) -> None:
     with session_scope(sessions) as session:
         assert [event.type for event in events_after(session, job.id, limit=10).items] == ["job.created"]
-        assert [message.job_id for message in unsent_messages(session, 10)] == [job.id]
     assert job.state is JobState.QUEUED
 
 
@@ -44,7 +42,6 @@ def test_nothing_remains_of_a_job_that_was_rolled_back(sessions: Sessions, make:
     with pytest.raises(ZeroDivisionError):
         create_and_break()
     with session_scope(sessions) as session:
-        assert unsent_messages(session, 10) == []
         assert jobs.list_jobs(session, make.team_id, limit=10).items == []
 
 
@@ -68,8 +65,6 @@ def test_one_idempotency_key_makes_one_job_however_many_ask_at_once(sessions: Se
         created = list(threads.map(create, range(8)))
     assert len({one.job.id for one in created}) == 1
     assert sorted(one.is_new for one in created) == [False] * 7 + [True]
-    with session_scope(sessions) as session:
-        assert len(unsent_messages(session, 100)) == 1
 
 
 def test_teams_and_jobs_without_a_key_do_not_share_idempotency(sessions: Sessions, make: Makers) -> None:
@@ -140,7 +135,6 @@ def test_a_retried_job_starts_afresh_and_keeps_its_events(sessions: Sessions, ma
         assert (retried.state, retried.attempt, retried.error, retried.progress) == (JobState.QUEUED, 0, None, None)
         assert trials_after(session, job.id, limit=10).items == []
         assert list_artifacts(session, job.id) == []
-        assert len(unsent_messages(session, 10)) == 2
         assert [event.type for event in events_after(session, job.id, limit=10).items] == [
             "job.created",
             "job.fetching",
@@ -173,4 +167,3 @@ def test_nothing_is_left_of_a_deleted_job(sessions: Sessions, make: Makers, job:
         assert jobs.find_job(session, job.id, job.team_id) is None
         assert trials_after(session, job.id, limit=10).items == []
         assert events_after(session, job.id, limit=10).items == []
-        assert unsent_messages(session, 10) == []

@@ -4,7 +4,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import delete
 
-from store.repositories import jobs, leases, queue, workers
+from store.repositories import jobs, leases, queue
 from store.session import Sessions, session_scope
 from store.states import JobState
 from store.tables.jobs import Job
@@ -43,17 +43,3 @@ def test_counts_and_times(sessions: Sessions, make: Makers) -> None:
     assert list(seconds) == ["axformer"]
     assert len(seconds["axformer"]) == 1
     assert 0 < seconds["axformer"][0] < 60
-
-
-def test_two_senders_of_the_same_messages_do_not_wait_for_each_other(sessions: Sessions, make: Makers) -> None:
-    with session_scope(sessions) as session:
-        for _ in range(4):
-            jobs.create_job(session, make.job())
-    with session_scope(sessions) as first, session_scope(sessions) as second:
-        mine = [message.id for message in workers.unsent_messages(first, 3)]
-        theirs = [message.id for message in workers.unsent_messages(second, 4)]
-        assert (len(mine), theirs[:3]) == (3, mine)
-        workers.mark_sent(first, mine)
-        workers.mark_sent(second, theirs)  # which leaves those that the first is noting to it
-    with session_scope(sessions) as session:
-        assert workers.unsent_messages(session, 10) == []

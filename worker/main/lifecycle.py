@@ -27,7 +27,7 @@ from worker.celery_app import app, settings
 from worker.handover.courier import Courier
 from worker.janitor import Janitor
 from worker.job.runner import discard
-from worker.main.outbox import Announcer
+from worker.main.announcer import Announcer
 from worker.main.supervisor import Supervisor, end_if_hung, job_processes, kill_tree, stop_with_parent
 from worker.main.tasks import WAKE_TASK, sandboxes
 from worker.main.watches import AuditChain, DiskWatch, SuccessWatch

@@ -31,7 +31,6 @@ from store.tables.audit import AuditEntry
 from store.tables.files import Artifact, Upload
 from store.tables.jobs import Job
 from store.tables.teams import Team
-from store.tables.workers import OutboxMessage
 from tests.faults.service import kill_tree
 from tests.store.makers import Makers
 from worker.fetching.cache import ContentCache
@@ -412,19 +411,6 @@ def test_what_was_used_longest_ago_leaves_the_cache_first_and_links_stay(
     assert len(list((settings.cache_dir / "seen").iterdir())) == 2
     assert (tmp_path / "b").read_bytes() == b"b" * 100
     assert clean(sessions, limited, storage) == Cleaned()
-
-
-def test_sent_wake_up_messages_are_forgotten_after_a_day(
-    sessions: Sessions, settings: Settings, storage: LocalStorage, make: Makers
-) -> None:
-    with session_scope(sessions) as session:
-        for _ in range(3):
-            jobs.create_job(session, make.job())
-        first, second, _ = session.scalars(select(OutboxMessage).order_by(OutboxMessage.id)).all()
-        first.sent_at, second.sent_at = func.now() - timedelta(days=2), func.now()
-    clean(sessions, settings, storage)
-    with session_scope(sessions) as session:
-        assert session.scalar(select(func.count()).select_from(OutboxMessage)) == 2
 
 
 STATES = st.lists(

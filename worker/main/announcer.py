@@ -1,7 +1,7 @@
 """Ensures that no waiting job is forgotten: whatever happened to the messages, an idle worker looks again soon.
 
-An outbox row, a message that the broker lost, a job whose worker died: in each case PostgreSQL holds a claimable job. As
-long as there is one, each idle worker sends one message at a time; surplus messages find nothing and end.
+A message that was never sent or that the broker lost, a job whose worker died: in each case PostgreSQL holds a claimable job.
+As long as there is one, each idle worker sends one message at a time; surplus messages find nothing and end.
 """
 
 from collections.abc import Callable
@@ -10,35 +10,28 @@ from sqlalchemy.orm import Session
 
 from store.repositories.claims import is_anything_claimable
 from store.repositories.line import Abilities
-from store.repositories.workers import find_worker, is_draining, mark_sent, see_worker, unsent_messages
+from store.repositories.workers import find_worker, is_draining, see_worker
 from store.session import Sessions, session_scope
 from worker.base.context import KNOBS, is_compatible
 from worker.base.periodic import Periodic
-
-_OUTBOX_BATCH = 1000
-"""Most outbox rows settled at a time; more than one round normally finds."""
 
 Send = Callable[[], None]
 """Sends one wake-up message to the broker, or raises."""
 
 
 def announce(sessions: Sessions, send: Send, worker: str = "") -> bool:
-    """Send a message if this worker can claim a job, and settle the outbox rows. Return whether a message was sent.
+    """Send a message if this worker can claim a job. Return whether a message was sent.
 
-    No transaction is open during sending, so a slow broker blocks nothing, and two workers may send at once. If sending fails
-    or the process dies, the rows stay unsent. A worker without work is recorded as alive here. A worker with work is recorded
-    only when it looks for the job, so one that no longer takes messages soon counts as dead even if its process lives.
+    No transaction is open during sending, so a slow broker blocks nothing, and two workers may send at once. A worker without
+    work is recorded as alive here. A worker with work is recorded only when it looks for the job, so one that no longer takes
+    messages soon counts as dead even if its process lives.
     """
     with session_scope(sessions) as session:
-        ids = [row.id for row in unsent_messages(session, _OUTBOX_BATCH)]
         is_waiting = is_compatible(session) and _is_work_for(session, worker)
         if not is_waiting:
             see_worker(session, worker)
     if is_waiting:
         send()
-    if ids:
-        with session_scope(sessions) as session:
-            mark_sent(session, ids)
     return is_waiting
 
 
