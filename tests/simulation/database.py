@@ -100,7 +100,7 @@ class SimulatedDatabase:
     def clear(self) -> None:
         """Remove every row; the clock goes on."""
         tables = sql.SQL(", ").join(sql.Identifier(table.name) for table in metadata.sorted_tables)
-        self.control.execute(sql.SQL("TRUNCATE {}").format(tables))
+        self.control.execute(sql.SQL("TRUNCATE {} CASCADE").format(tables))
 
 
 @contextmanager
