@@ -1,7 +1,6 @@
 """Ranked pruning beside the pass and compression: a checkpoint, and one way to smaller models.
 
-All ways with one seed come first, then the curves of head importance, then what a pass inspects first, then more seeds, and
-last the curves of the larger model.
+All ways with one seed come first, then the curves of head importance, then more seeds, and last the curves of the larger model.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,22 +36,13 @@ _CURVES = {
     for norm in ("none", "l1", "l2")
 }
 """The curves of head importance by normalisation, Figure 1 of *Why Can You Lay Off Heads?*."""
-_ORDERS = {
-    "order-advised": Arm({"confirm": 0.4}, "robust", "as the paper advises for the task (Table VII)"),
-    "order-importance": Arm({"order": "importance", "confirm": 0.4}, "robust", "least important block first"),
-    "groups-ranked": Arm(
-        {"neuron_groups": "ranked", "confirm": 0.4}, "robust", "as advised, neurons in groups of similar importance"
-    ),
-}
-"""What a pass inspects first; the page says in words what came of it."""
-ARMS: Mapping[str, Arm] = {**_WAYS, **_CURVES, **_ORDERS}
+ARMS: Mapping[str, Arm] = {**_WAYS, **_CURVES}
 GRID = Grid(
     "rank",
     ARMS,
     [
         *(Cell(checkpoint_named(name).seeded(0), way) for name in _SETS for way in _WAYS),
         *(Cell(checkpoint_named(name).seeded(0), curve) for name in _CURVE_SETS for curve in _CURVES),
-        *(Cell(checkpoint_named(name).seeded(0), order) for name in _SETS for order in _ORDERS),
         *(
             Cell(checkpoint_named(name).seeded(seed), arm)
             for seed in (1, 2)
