@@ -92,7 +92,11 @@ def _measured(
     return Finding(
         data=data,
         verdict=verdict,
-        sentence=passage("sentence", head, place, before, after, change.interval, _CONFIDENCE, is_rounding),
+        sentence=passage(
+            "sentence",
+            *(head, place, before, after, change.interval, _CONFIDENCE, is_rounding),
+            comparison.tempered if _is_doubt(comparison) else None,
+        ),
         advice=passage("advice", verdict, is_rounding, data == "confirming", has_limit),
         answers=_answers(task, data, comparison, place),
     )
@@ -143,7 +147,8 @@ def _within(found: Finding, place: str, points: float, comparison: Comparison) -
 def judged(task: str, data: str, before: float, comparison: Comparison) -> FindingVerdict:
     """The verdict on a comparison, given the untouched model's loss.
 
-    Only a lower loss counts as a gain, since the loss is what a pass lowers. Both a higher loss and worse answers count as a
+    Only a lower loss counts as a gain, since the loss is what a pass lowers, and only if it is also lower with each model at
+    its own best temperature: an overconfident model lowers it by doubt alone. Both a higher loss and worse answers count as a
     loss, because a pass may lower the loss of answers that stay wrong. If the task's first metric is not a share of correct
     answers, a worse metric counts as a loss too.
     """
@@ -153,7 +158,15 @@ def judged(task: str, data: str, before: float, comparison: Comparison) -> Findi
         return FindingVerdict.LOSS
     if low <= 0 <= high or _is_rounding(before, change):
         return FindingVerdict.NO_RELIABLE_GAIN
-    return FindingVerdict.GAIN if high < 0 else FindingVerdict.LOSS
+    if low > 0:
+        return FindingVerdict.LOSS
+    return FindingVerdict.NO_RELIABLE_GAIN if _is_doubt(comparison) else FindingVerdict.GAIN
+
+
+def _is_doubt(comparison: Comparison) -> bool:
+    """Whether the loss fell reliably, but did not with each model at its own best temperature."""
+    own = comparison.tempered
+    return own is not None and comparison.differences["loss"].interval[1] < 0 <= own.interval[1]
 
 
 def _answers_are_worse(comparison: Comparison) -> bool:

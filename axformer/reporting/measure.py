@@ -31,7 +31,7 @@ from axformer.reporting.standing import USELESS, judgement_of
 from axformer.scores.answer_sheets import AnsweringModel, ConfirmingRows, sheet_of
 from axformer.scores.decisions import classes_answered, cost_of
 from axformer.scores.labelling import Labels, p_value_of
-from axformer.scores.measured import Measured, Sets, as_report, compare, measure, measure_sets
+from axformer.scores.measured import Measured, Sets, as_report, compare, measure, measure_sets, tempered
 from axformer.scores.planning import POINT, USUAL_POINTS, USUAL_POINTS_OF_A_WISH
 from axformer.scores.task_tests import is_share_right, paired_test
 from axformer.tasks.base import Task
@@ -314,11 +314,17 @@ def _comparisons(
     found: dict[str, Comparison | None] = {
         name: compare(before[name], after[name]) if name in before else None for name in sets
     }
-    temperature = after["validation"].best_temperature
+    first, second = before["validation"].best_temperature, after["validation"].best_temperature
+    if first is None or second is None:
+        return found
     for name, comparison in found.items():
-        if comparison is not None and comparison.calibration and temperature is not None and name != "validation":
-            calibrated = after[name].calibration_error(temperature)
-            found[name] = comparison.model_copy(update={"calibrated": calibrated, "temperature": temperature})
+        if comparison is not None and comparison.calibration is not None and name != "validation":
+            told = {
+                "calibrated": after[name].calibration_error(second),
+                "temperature": second,
+                "tempered": tempered(before[name], after[name], (first, second)),
+            }
+            found[name] = comparison.model_copy(update=told)
     return found
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from axformer.data.batches import Batch, Samples
 from axformer.data.columns import OWN_ANSWERS
@@ -69,6 +70,13 @@ class Measured:
         if self.logits is None or self.calibration_error() is None:
             return None
         return best_temperature(torch.stack(list(self.logits)), torch.as_tensor(self.samples.encoded.labels))
+
+    def losses_at(self, temperature: float) -> np.ndarray:
+        """The loss of each sample with all logits divided by a temperature; only where there are logits."""
+        assert self.logits is not None, "a model without a temperature is not asked"
+        labels = torch.as_tensor(self.samples.encoded.labels)
+        losses = functional.cross_entropy(torch.stack(list(self.logits)) / temperature, labels, reduction="none")
+        return losses.double().numpy()
 
     @property
     def votes(self) -> np.ndarray:
@@ -202,6 +210,14 @@ def compare(before: Measured, after: Measured) -> Comparison:
     errors = before.calibration_error(), after.calibration_error()
     calibration = None if errors[0] is None or errors[1] is None else (errors[0], errors[1])
     return Comparison(differences=differences, mcnemar=test, calibration=calibration)
+
+
+def tempered(before: Measured, after: Measured, temperatures: tuple[float, float]) -> Difference:
+    """The change of the loss with each model at a temperature of its own, so that doubt alone is no gain."""
+    gaps = after.losses_at(temperatures[1]) - before.losses_at(temperatures[0])
+    inputs = before.samples.inputs.numpy()
+    drawn = bootstrap(gaps[:, None], lambda table: {"loss": float(table.mean())}, inputs)["loss"]
+    return Difference(value=float(gaps.mean()), interval=interval(drawn))
 
 
 def scores_of(measured: Mapping[str, Measured]) -> Scores:

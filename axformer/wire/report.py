@@ -92,6 +92,8 @@ class Comparison(Schema):
     """The error after, with the model's logits divided by ``temperature``; null on the validation rows too."""
     temperature: float | None = None
     """The best temperature on the validation rows (Guo et al., section 4.2); null with ``calibrated``."""
+    tempered: Difference | None = None
+    """The change of the loss with each model at its own best temperature: doubt alone is no gain. Null with ``calibrated``."""
 
 
 class SpeedCell(Schema):

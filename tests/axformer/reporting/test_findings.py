@@ -52,6 +52,21 @@ def test_a_gain_is_one_whose_interval_lies_below_nothing(change: tuple[float, fl
     assert f"between {low:+.4f} and {high:+.4f}" in finding.sentence
 
 
+@pytest.mark.parametrize(("low", "high"), [(-0.01, 0.02), (0.001, 0.01), (-0.02, -0.001)])
+def test_a_loss_that_falls_by_doubt_alone_is_no_gain(low: float, high: float) -> None:
+    own = Difference(value=(low + high) / 2, interval=(low, high))
+    comparison = changed(-0.08, -0.11, -0.05).model_copy(update={"tempered": own})
+    finding = finding_of("classification", scores(test=0.65), scores(test=0.57), {"test": comparison})
+    if high < 0:
+        assert (finding.verdict, finding.sentence[:7]) == (FindingVerdict.GAIN, "Better:")
+        assert "doubt" not in finding.sentence
+    else:
+        assert finding.verdict is FindingVerdict.NO_RELIABLE_GAIN
+        assert finding.sentence.endswith(
+            f"It fell by doubt: at each model's own best temperature the change is between {low:+.4f} and {high:+.4f}."
+        )
+
+
 @pytest.mark.parametrize("options", [{}, {"points": 2.0}, {"expects_cost": True}])
 def test_a_constant_answer_is_of_no_use_however_much_the_loss_fell(options: dict[str, Any]) -> None:
     both = scores(test=0.7138), scores(test=0.689)

@@ -131,7 +131,8 @@ def test_every_form_is_measured_on_held_out_data_and_compared_with_the_untouched
     assert (base.test, base.test_change, onnx.test) == (report.base.test, None, None)
     assert compact.test == report.pruned.test
     told = report.comparison["test"]
-    assert compact.test_change == told.model_copy(update={"calibrated": None, "temperature": None})
+    assert compact.test_change == told.model_copy(update={"calibrated": None, "temperature": None, "tempered": None})
+    assert told.tempered is not None
     assert f"| held-out calibration error, logits / {told.temperature:.3g} |  | {told.calibrated:.4f} |" in card
     assert report.comparison["validation"].temperature is None, "the rows that it was fitted on"
     assert zeroed.test == pytest.approx(compact.test, abs=1e-5)

@@ -20,7 +20,7 @@ from axformer.errors import ConfigError
 from axformer.intake.checkpoint import from_memory
 from axformer.intake.dataset import prepare
 from axformer.methods.axformer.method import AxFormer
-from axformer.scores.measured import compare, measure
+from axformer.scores.measured import compare, measure, tempered
 from axformer.scores.temperature import BINS, TEMPERATURES, LossCurves, best_temperature, calibration_error, divided
 from tests.family_cases import Case, checkpoint_of, data_of
 from tests.tiny_models import tiny_config, tiny_model, tiny_rows, tiny_tokenizer
@@ -113,6 +113,20 @@ def test_confidence_that_is_the_truth_has_no_calibration_error(seed: int, rows: 
     assert error == pytest.approx(sum(by_bin) / rows)
     always = calibration_error(np.ones(rows), right)
     assert always == pytest.approx(1 - right.mean()), "sure of every answer, wrong in so many"
+
+
+def test_a_model_that_only_doubts_more_has_the_same_loss_at_its_own_temperature() -> None:
+    sure = measure(CHECKPOINT.model, CHECKPOINT.task, SAMPLES)
+    assert sure.logits is not None
+    doubtful = replace(sure, logits=[logits / 3 for logits in sure.logits])
+    assert sure.losses_at(1.0) == pytest.approx(sure.losses.double().numpy(), abs=1e-6)
+    found = tempered(sure, doubtful, (1.5, 0.5))
+    assert (found.value, *found.interval) == pytest.approx((0.0, 0.0, 0.0), abs=1e-6)
+    other = measure(from_memory(tiny_model(seed=3), tiny_tokenizer()).model, CHECKPOINT.task, SAMPLES)
+    gaps = other.losses_at(2.0) - sure.losses_at(1.0)
+    found = tempered(sure, other, (1.0, 2.0))
+    assert found.value == pytest.approx(gaps.mean())
+    assert found.interval[0] <= found.value <= found.interval[1]
 
 
 def _halved() -> np.ndarray:
