@@ -4,7 +4,6 @@ Losses on held-out rows are those at each model's own best temperature, fitted o
 seed of every set comes first; then WNLI, whose extremes the paper reports, under the other presets; more seeds; and MPNet-base.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import mean
@@ -90,13 +89,12 @@ def over_sets(cells: Sequence[Content]) -> str:
     rows = []
     for (model, arm), same in _by_arm([cell for cell in cells if cell["data"] != _DEGENERATE], "model", "arm"):
         found = [(cell["calibrated"]["change"], 2 * cell["calibrated"]["error"]) for cell in same]
-        told = Counter(map(judgement, same))
         loss = f"{mean(one for one, _ in found):+.4f}"
         reliably = f"{sum(one < -noise for one, noise in found)}, {sum(one > noise for one, noise in found)}"
-        verdicts = f"{told[FindingVerdict.GAIN]}, {told[FindingVerdict.LOSS]}"
-        figures = [removed(same), loss, reliably, spread(list(map(_points, same))), verdicts]
+        worse = str(sum(judgement(cell) is FindingVerdict.LOSS for cell in same))
+        figures = [removed(same), loss, reliably, spread(list(map(_points, same))), worse]
         rows.append([model, f"`{arm}`", f"{len(same)}", *figures])
-    head = ["model", "arm", "passes", "removed", "loss", "reliably lower, higher", "points", "gains, losses"]
+    head = ["model", "arm", "passes", "removed", "loss", "reliably lower, higher", "points", "called worse"]
     return table(head, rows)
 
 
