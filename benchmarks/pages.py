@@ -70,11 +70,10 @@ def page(name: str, results: Path = RESULTS) -> str:
 
 def pictures(results: Path = RESULTS) -> dict[str, str]:
     """The pictures of all pages: SVG by name."""
-    return {
-        name: text
-        for module in (layers, rank, redundancy, embeddings)
-        for name, text in module.pictures(read_cells(module.GRID.name, results)).items()
-    }
+    cells = {name: read_cells(name, results) for name in GRIDS}
+    drawn = {name: GRIDS[name].pictures(cells[name]) for name in ("layers", "redundancy", "embeddings")}
+    drawn["rank"] = rank.pictures(cells["rank"], cells["layers"])
+    return {name: text for of_grid in drawn.values() for name, text in of_grid.items()}
 
 
 def write_pages(documents: Path = DOCUMENTS, results: Path = RESULTS) -> None:

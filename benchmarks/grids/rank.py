@@ -58,8 +58,8 @@ _SPEEDS = (1.25, 1.5, 2.0, 3.0)
 """Times fewer operations at which ways are compared."""
 _NEARLY = 0.99
 """A model counts as so fast at this share of the speed, since steps of 5 % end at 1.2499 times."""
-_DRAWN = ("compress", "taylor", "magnitude", "l1")
-"""The ways with a model for every speed."""
+_DRAWN = ("compress", "taylor")
+"""The ways beside which others fall out of the picture."""
 _MOST_DRAWN = 3.5
 """Pictures end at this many times fewer operations."""
 
@@ -132,20 +132,26 @@ def _relative(cell: Content, step: int) -> float:
     return points(cell, path[step]) / points(cell, path[0])
 
 
-def pictures(cells: Sequence[Content]) -> dict[str, str]:
-    """What speed costs by way, of the first seed: SVG by name."""
+def pictures(cells: Sequence[Content], dropped: Sequence[Content]) -> dict[str, str]:
+    """What speed costs by way, of the first seed: SVG by name.
+
+    Args:
+        dropped: cells of dropped layers, of checkpoints of the same recipes.
+    """
     drawn = {}
     for data in _SETS:
         by_arm = {cell["arm"]: cell for cell in where(cells, data=data, seed=0, model=BASE)}
         metric = words(by_arm[_DRAWN[0]]["metric"])
         about = [f"{data}, MiniLM, held-out rows, one seed"]
-        lines = [_line(by_arm[way]) for way in _DRAWN]
+        lines = [_line(_WAYS[way].title, by_arm[way]) for way in _DRAWN]
+        of_layers = where(dropped, data=data, seed=0, model=BASE, arm="top-teacher")
+        lines[1:1] = [_line("layers dropped, trained with a teacher", cell) for cell in of_layers]
         axes = ("times fewer operations", f"change of {metric}, points")
         chart = LineChart(f"rank-{data}", "What speed costs, by way", about, *axes, lines, form="+.2f")
         drawn[f"rank-{data}"] = lines_chart(chart)
     return drawn
 
 
-def _line(cell: Content) -> Line:
+def _line(title: str, cell: Content) -> Line:
     path = [point for point in cell["report"]["path"] if point["estimated_speedup"] <= _MOST_DRAWN]
-    return Line(_WAYS[cell["arm"]].title, [(point["estimated_speedup"], change(cell, point)) for point in path])
+    return Line(title, [(point["estimated_speedup"], change(cell, point)) for point in path])

@@ -269,14 +269,10 @@ def _reason(logs: Sequence[Mapping[str, Any]]) -> str:
 
 def test_lists_load_no_classes_of_a_comparison_but_the_first() -> None:
     lost = [{"name": str(number), "count": 1, "before": 1.0, "after": 0.0, "p_value": 0.1} for number in range(1000)]
-    told = {
-        "comparison": {"test": {"classes": lost}},
-        "forms": [{"cost": {"classes": lost}}],
-        "head": {"labels": ["a"]},
-    }
+    told = {"forms": [{"cost": {"classes": lost}}], "head": {"labels": ["a"]}}
     shown = summary_of(told)
-    assert [len(shown["comparison"]["test"]["classes"]), len(shown["forms"][0]["cost"]["classes"])] == [10, 10]
-    assert len(told["comparison"]["test"]["classes"]) == 1000
+    assert len(shown["forms"][0]["cost"]["classes"]) == 10
+    assert len(lost) == 1000
 
 
 def test_one_that_says_what_nobody_asked_for_fails_the_job(run: Run) -> None:
