@@ -75,7 +75,8 @@ def _early(study: Study, scores: list[np.ndarray]) -> tuple[EarlyExit, ...]:
     if study.checkpoint.task.name != Classification.name:
         return ()
     assert study.data.labels is not None, "the task has labels to probe for"
-    return early_exits(scores, np.array(study.answers), study.data.labels.values)
+    each = study.data.data.samples.voters.numpy()  # the test holds for independent rows
+    return early_exits([one[each] for one in scores], np.array(study.answers)[each], study.data.labels.values[each])
 
 
 def _by_probes(study: Study, probes: Probed, given: Given) -> Advice:

@@ -43,6 +43,7 @@ class EarlyExit(Schema):
     changed: int
     """Answers that differ on the rows that measure."""
     rows: int
+    """Different inputs among them."""
     layers: float
     """Mean number of layers that are run."""
     right: float

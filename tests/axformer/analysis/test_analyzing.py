@@ -235,6 +235,19 @@ def test_in_memory() -> None:
     assert all(torch.equal(values, before[name]) for name, values in model.state_dict().items())
 
 
+def test_copies_of_a_row_prove_nothing_of_early_exits() -> None:
+    model, tokenizer = answering_model(2), tiny_tokenizer()
+    rows = answered_rows(model, 300, [0, 1])
+    data, train = rows[:150], rows[150:]
+    found = []
+    for measuring in (data, [*data, *data]):
+        layers = axformer.analyze(model, tokenizer, measuring, train=train, reports=["layers"]).reports.layers
+        assert layers is not None
+        assert layers.probes is not None
+        found.append(layers.probes.early)
+    assert found[0] == found[1] != ()
+
+
 def test_rows_of_one_class_are_refused_only_where_something_is_probed() -> None:
     rows = [row | {"label": 0} for row in tiny_rows(12)]
     analysis = axformer.analyze(answering_model(2), tiny_tokenizer(), rows)
