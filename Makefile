@@ -35,7 +35,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --build-constraint constraints.txt --editable . --group dev
 	@touch $@
 
-.PHONY: help install demo gpu serve test test-all torture restore-drill images compose-test bench families check lint types imports migrations containers docs pins audit sbom dist clean
+.PHONY: help install demo gpu serve test test-all torture restore-drill images compose-test bench evidence families check lint types imports migrations containers docs pins audit sbom dist clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -73,6 +73,10 @@ images: ## Build the images of API and worker (COMPOSE="docker compose")
 
 compose-test: $(INSTALLED) ## Build the images with docker or podman, start all services, and kill their containers one by one
 	AXFORMER_TEST_CONTAINERS=1 $(BIN)/python -m pytest -v tests/containers
+
+evidence: GRID = compress
+evidence: MINUTES = 480
+evidence: bench ## Measure the models of docs/evidence.md that are missing, in parts of eight hours (MINUTES=480)
 
 bench: $(INSTALLED) ## Measure the cells that are missing and write their pages (GRID=speed, MINUTES=60, BENCH="--only 'rte-*' --again")
 	@test -d $(SHARED)/data || { echo "there are no public data sets in $(SHARED)/data; name the directory that holds data/:" \

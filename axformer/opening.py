@@ -17,9 +17,9 @@ from axformer.errors import ConfigError, DataError
 from axformer.intake.checkpoint import Checkpoint, load_checkpoint
 from axformer.intake.dataset import (
     DataSet,
+    drawn_to_calibrate,
     encode_like,
     prepare,
-    prepare_calibration,
     prepare_inputs,
     prepare_like,
 )
@@ -63,6 +63,8 @@ class Inputs:
     test: DataSet | None = None
     repair: Training | None = None
     calibration: DataSet | None = None
+    texts: DataSet | None = None
+    """All calibration rows of their own, where a polish may train on more than weights are fitted to."""
     unlabelled: DataSet | None = None
     """The unlabelled rows that confirm, with the untouched model's answers as labels; None where none can."""
     notes: tuple[str, ...] = ()
@@ -105,7 +107,7 @@ def fitted_together(settled: SettledRun, checkpoint: Checkpoint, rows: Mapping[s
     config, test, more, train = settled.knobs, rows.get("test"), rows.get("calibrate"), rows.get("train")
     labelled, free = rows.get("validation"), rows.get("unlabelled")
     deciding = None if labelled is None else prepare(labelled, checkpoint, config)
-    calibration, confirming, shared = None, None, None
+    texts, calibration, confirming, shared = None, None, None, None
     if free is not None:
         calibrates = more is None and (deciding is None or config.needs.calibration)
         calibration, confirming = split(free, labelled, checkpoint, config, calibrates=calibrates)
@@ -117,7 +119,8 @@ def fitted_together(settled: SettledRun, checkpoint: Checkpoint, rows: Mapping[s
         if config.within_points is not None and not of_answers and free is not None and are_pairs(free):
             checkpoint = replace(checkpoint, task=SentenceEmbedding(checkpoint.model.config, by_partners=True))
     if more is not None:
-        calibration = prepare_calibration(free if labelled is None else labelled, more, checkpoint, config)
+        texts = prepare_inputs(free if labelled is None else labelled, more, checkpoint, config)
+        calibration = drawn_to_calibrate(texts, checkpoint, config)
     if deciding is None:
         check_can_answer(checkpoint.task)
         assert calibration is not None, "a run without validation data has rows that calibrate, which decide too"
@@ -128,7 +131,9 @@ def fitted_together(settled: SettledRun, checkpoint: Checkpoint, rows: Mapping[s
     if train is not None and settled.finetune is not None:
         fitted_to = "" if calibration is None else calibration.rows.digest()
         repair = _training(train, settled.finetune, deciding, checkpoint, config, fitted_to)
-    inputs = Inputs(checkpoint, deciding, measuring, repair, calibration)
+    inputs = Inputs(
+        checkpoint, deciding, measuring, repair, calibration, texts if config.calibrate_rows is None else None
+    )
     return inputs if confirming is None else _with_unlabelled(inputs, confirming, config, shared)
 
 

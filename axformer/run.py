@@ -74,10 +74,10 @@ class PruningRun:
         self.calibration = calibration
         self._repaired: Repaired | None = None
         self._targets = targets_of(checkpoint, config, validation.samples)
-        self._calibrating = calibration or self.deciding
+        texts = self._calibrating = calibration or self.deciding
         if calibration is None and config.needs.calibration:
             self._calibrating = drawn_to_calibrate(self.deciding, checkpoint, config)
-        self._ground = self._ground_of(self._calibrating)
+        self._ground = self._ground_of(self._calibrating, inputs.texts or texts)
         self.decisions = self._no_decisions()
         """The trials so far, and what follows from them."""
         self.labels: Labels = {}
@@ -89,13 +89,13 @@ class PruningRun:
         self._both: dict[Plan, BothMeasured] = {}
         """The untouched model and that of a plan, as the report measures them."""
 
-    def _ground_of(self, calibrating: DataSet) -> Ground:
-        """What the method works with."""
+    def _ground_of(self, calibrating: DataSet, texts: DataSet) -> Ground:
+        """What the method works with: data that weights are fitted to, and texts that a polish trains on."""
         checkpoint, config, deciding = self._checkpoint, self.config, self.deciding
         refits = None
         if config.needs.fitting and can_refit(checkpoint.model, checkpoint.architecture):
             refits = self._method.fits(checkpoint.model, checkpoint.architecture, calibrating.samples)
-        training = polish_training(calibrating, checkpoint, config) if config.needs.polish else self._repair
+        training = polish_training(texts, checkpoint, config) if config.needs.polish else self._repair
         ground = Ground(
             *(checkpoint, deciding.samples, config, self._targets),
             calibration=calibrating.samples,

@@ -33,7 +33,7 @@ GRIDS: Mapping[str, ModuleType] = {
     for module in (evidence, conditions, compress, layers, rank, redundancy, speed, labels, embeddings, weights)
 }
 """The modules of the grids by their names."""
-PAGES = ("results", "compared", "speed", "certificate", "embeddings")
+PAGES = ("results", "evidence", "speed", "certificate", "embeddings")
 
 
 class Tables:
@@ -71,7 +71,7 @@ def page(name: str, results: Path = RESULTS) -> str:
 def pictures(results: Path = RESULTS) -> dict[str, str]:
     """The pictures of all pages: SVG by name."""
     cells = {name: read_cells(name, results) for name in GRIDS}
-    drawn = {name: GRIDS[name].pictures(cells[name]) for name in ("layers", "redundancy", "embeddings")}
+    drawn = {name: GRIDS[name].pictures(cells[name]) for name in ("compress", "layers", "redundancy", "embeddings")}
     drawn["rank"] = rank.pictures(cells["rank"], cells["layers"])
     return {name: text for of_grid in drawn.values() for name, text in of_grid.items()}
 

@@ -58,9 +58,9 @@ def test_the_output_in_readme_is_that_of_its_run() -> None:
 
 def test_what_dropped_layers_cost_in_readme_is_what_was_measured() -> None:
     section = "## Fewer layers"
-    (row,) = (row for row in rows_of("docs/compared.md", section) if row[:2] == ["sst2", "mpnet-base"])
+    (row,) = (row for row in rows_of("docs/evidence.md", section) if row[:2] == ["sst2", "mpnet-base"])
     sentence = f"MPNet-base without half of its layers [lost {-float(row[-1]):.1f} points on SST-2]"
-    assert sentence in flat(README), f"docs/compared.md says: {sentence}"
+    assert sentence in flat(README), f"docs/evidence.md says: {sentence}"
 
 
 def test_what_compression_does_to_a_larger_model_in_readme_is_what_was_measured() -> None:
@@ -72,11 +72,11 @@ def test_what_compression_does_to_a_larger_model_in_readme_is_what_was_measured(
 
 
 def test_what_compression_costs_in_readme_is_what_was_measured() -> None:
-    (half,) = (row for row in rows_of("docs/compared.md", "## Compression") if row[0] == "0.5")
+    (half,) = (row for row in rows_of("docs/evidence.md", "## Compression") if row[0] == "0.5")
     sets, mean, worst = int(half[1]), float(half[2]), float(half[3])
     words = {5: "five", 6: "six", 7: "seven", 8: "eight", 9: "nine", 10: "ten"}
     sentence = f"{words.get(sets, sets)} data sets lost [{-mean:.1f} points on average, {-worst:.1f} on the worst set]"
-    assert sentence in flat(README), f"docs/compared.md says: {sentence}"
+    assert sentence in flat(README), f"docs/evidence.md says: {sentence}"
 
 
 def test_what_the_strict_rule_removes_in_readme_is_what_was_measured() -> None:

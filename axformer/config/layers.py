@@ -54,7 +54,7 @@ class LayersConfig(RunConfig):
     """The knobs of ``method=layers``."""
 
     # The paper trains three epochs with the default settings of transformers (section 4), without a teacher. Here the model
-    # that loses its layers is one, with which less was lost (docs/compared.md).
+    # that loses its layers is one, with which less was lost (docs/evidence.md).
     about = About(
         title="layer dropping",
         method="axformer.methods.layers.method:Layers",

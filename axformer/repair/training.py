@@ -28,18 +28,20 @@ from axformer.scores.measured import Sets, measure, measure_sets, scores_of
 from axformer.surroundings import Surroundings
 from axformer.wire.data_summary import DataSummary
 from axformer.wire.finetuning import FinetuneSettings
-from axformer.wire.metrics import EMBEDDING
 from axformer.wire.report import Finetuning, Scores
 
 FIXED_MASKS = frozenset({"masked_lm"})
 """Tasks whose data masks the same tokens every time: a model would memorise these tokens instead of learning to predict."""
-POLISH = FinetuneSettings(teacher=True, teacher_weight=1.0, learning_rate=5e-5, dropout=False, patience=2)
-"""The settings of a polish (COMPRESS, section 2). No label is looked at, so any texts of the kind that the model will see do.
-Without dropout predictions come closer to the teacher's in few steps (docs/compress.md). A model that is near to its teacher
-already often moves away, and is left as it was."""
-_VECTORS = {"learning_rate": 2e-4, "warmup": 0.1}
-"""What is otherwise for vectors: of MiniLM's nDCG@10 an epoch over 5,950 texts kept 96.1 % at half of the operations, at 5e-5
-95.3 %."""
+POLISH = FinetuneSettings(
+    teacher=True, teacher_weight=1.0, hidden_weight=10.0, learning_rate=2e-4, warmup=0.1, dropout=False, patience=2
+)
+"""The settings of a polish of a model that is :data:`_WIDTH` wide. No label is looked at, so any texts of the kind that the
+model will see do. Without dropout predictions come closer to the teacher's in few steps, and with hidden states as targets they
+come closer on other texts (docs/compress.md). A model that is near to its teacher already often moves away, and is left as it
+was."""
+_WIDTH = 384
+"""The width for which the rate was measured. A wider model takes a lower one, in proportion (Yang and others, *Tensor Programs
+V*, 2022, table 3: the rate of Adam for hidden weights goes with 1 / width)."""
 _DECIDES_WEIGHTS = ("torch", "transformers", "accelerate")
 """Packages whose versions, beside our own, a training must have begun with to be continued."""
 
@@ -174,7 +176,8 @@ def _deciding_loss(
     """Measures the loss of a model on the deciding rows: as in the pass, or that of a training with a teacher alone."""
     if settings.needs_labels:
         return lambda trained: loss_on(trained, checkpoint, deciding)
-    taught, batches = Taught(checkpoint.task, checkpoint.model, plan.remaining, settings), deciding.samples.batches
+    predictions = settings.model_copy(update={"hidden_weight": 0.0})  # hidden states are a means, and no end
+    taught, batches = Taught(checkpoint.task, checkpoint.model, plan.remaining, predictions), deciding.samples.batches
 
     @torch.inference_mode()
     def loss(trained: Any) -> float:
@@ -207,11 +210,11 @@ def check_trainable(task: str, device: str) -> None:
         )
 
 
-def polish_training(calibration: DataSet, checkpoint: Checkpoint, config: RunConfig) -> Training:
+def polish_training(texts: DataSet, checkpoint: Checkpoint, config: RunConfig) -> Training:
     """The training of a polish.
 
     Args:
-        calibration: the rows to train on; their labels are not used.
+        texts: the rows to train on; their labels are not used.
         checkpoint: the untouched model, the teacher.
         config: the knobs of the run: how often all rows are seen, and the seed.
 
@@ -225,7 +228,7 @@ def polish_training(calibration: DataSet, checkpoint: Checkpoint, config: RunCon
             "masks; leave polish out"
         )
     check_trainable(task, str(checkpoint.model.device))
-    own = _VECTORS if task == EMBEDDING else {}
-    settings = POLISH.model_copy(update={"epochs": epochs, "seed": config.seed, **own})
-    encoded = for_teacher(calibration.samples.encoded, checkpoint.tokenizer)
-    return Training(calibration.rows, encoded, settings, config)
+    rate = POLISH.learning_rate * min(1.0, _WIDTH / checkpoint.dimensions.hidden_size)
+    settings = POLISH.model_copy(update={"epochs": epochs, "seed": config.seed, "learning_rate": rate})
+    encoded = for_teacher(texts.samples.encoded, checkpoint.tokenizer)
+    return Training(texts.rows, encoded, settings, config)

@@ -1,74 +1,145 @@
-"""What compression costs: a model, trained with a seed on a set, and compressed in one way.
+"""What compression costs: a model, trained with a seed on a set, and compressed in one way; every model of the path in PyTorch
+and in ONNX int8.
 
-One seed of every set comes first, then the variants, then more seeds. Cells of an earlier version hold two certificates of the
-same models, the latencies of all models, and a published method that was written for the comparison.
+One seed of every set comes first, then more seeds. Cells of an earlier version know PyTorch alone, and hold certificates,
+shares of latencies, variants, and a published method that was written for the comparison.
 """
 
-from collections import Counter
+import shutil
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from statistics import mean
+from dataclasses import dataclass, replace
+from statistics import mean, stdev
 from typing import Any
 
+from axformer.config import make_config
+from axformer.data.reading import read_rows
+from axformer.drawing.lines import Line, LineChart, lines_chart
+from axformer.forms.kinds import COMPACT, ONNX_INT8
+from axformer.intake.checkpoint import load_checkpoint
+from axformer.intake.dataset import prepare, prepare_like
+from axformer.methods.base import targets_of
+from axformer.plan.elements import encoder_share
+from axformer.plan.plan import Plan
+from axformer.reporting.environment import describe
+from axformer.reporting.speed import QUICK
+from axformer.scores.decisions import cost_of
+from axformer.scores.measured import measure
 from benchmarks.checkpoints import checkpoint_named
 from benchmarks.finetune import BASE, LARGE_BASE
-from benchmarks.harness import Arm, Cell, Content, Grid
-from benchmarks.prune import by_prune, first_metric
+from benchmarks.harness import Arm, Cell, Content, Grid, Place
+from benchmarks.paths import FORMS, SHOWN, answered, forms_along, speeds
+from benchmarks.prune import first_metric, rows_of
 from benchmarks.tables import NONE, POINT, change, grouped, points, spread, table, where, words
 
-BUDGETS = (0.8, 0.65, 0.5, 0.35)
+BUDGETS = (0.8, 0.65, 0.5, 0.35, 0.25)
 """Shares of the encoder's operations."""
+_TRAINED = BUDGETS[2:]
+"""Those at which a polish may pay."""
 COMPRESS = "compress"
 """The method as it is."""
-_SETS = ("sst2", "cola", "rte", "stsb", "ag-news", "squad", "conll2000")
+EARLIER = "earlier"
+"""The method as it was when the variants were measured, on the same checkpoints."""
+POLISHED = "polished"
+"""And then every model trained without labels."""
+_SETS = ("sst2", "cola", "rte", "stsb", "sms", "ag-news", "conll2000", "ud-upos", "squad")
 _VARIED = ("sst2", "cola")
+"""Those of the variants."""
 _FEWER = {"squad": {"calibrate": 200, "test": 500}}
 """Rows of sets whose rows are long."""
-_KNOBS = {"method": "compress", "budgets": list(BUDGETS), "confirm": 0.4, "within_points": 1.0}
+_LABELLED = {"validation": 400, "test": 1000}
+"""A polish trains on all training rows, without their labels."""
+_ROWS = {**_LABELLED, "calibrate": 1000}
 
 
-def _arm(title: str, *, calibrate: int | None = 1000, is_measured: bool = True, **knobs: Any) -> Arm:
-    """One way to compress, calibrated on so many training rows, or on all of them."""
-    rows = {"test": 2000} | ({} if calibrate is None else {"calibrate": calibrate})
-    return Arm({**_KNOBS, **knobs}, title=title, parts=("calibrate",), rows=rows, is_measured=is_measured)
+def _earlier(title: str) -> Arm:
+    return Arm(title=title, is_measured=False)
 
 
 ARMS: Mapping[str, Arm] = {
-    COMPRESS: _arm("compress"),
-    "polished": _arm("polished for three epochs", polish=3),
-    "all-rows": _arm("calibrated on all training rows", calibrate=None),
-    "no-refit": _arm("without refit", repair="none"),
-    "contiguous": _arm("contiguous order", is_measured=False),
-    "magnitude": _arm("order of magnitude", is_measured=False),
-    "magnitude-no-refit": _arm("order of magnitude, without refit", is_measured=False),
-    "fisher": _arm("Fisher masks", is_measured=False),
-    "fisher-rearranged": _arm("Fisher masks, rearranged", is_measured=False),
-    "fisher-tuned": _arm("Fisher masks, rearranged, scalars tuned", is_measured=False),
+    COMPRESS: Arm({"method": "compress", "budgets": list(BUDGETS)}, title="compress", rows=_ROWS),
+    POLISHED: Arm({"method": "compress", "budgets": list(_TRAINED), "polish": 2}, title="and polished", rows=_LABELLED),
+    EARLIER: _earlier("compress, as measured before int8"),
+    "all-rows": _earlier("calibrated on all training rows"),
+    "no-refit": _earlier("without refit"),
+    "contiguous": _earlier("contiguous order"),
+    "magnitude": _earlier("order of magnitude"),
+    "magnitude-no-refit": _earlier("order of magnitude, without refit"),
+    "fisher": _earlier("Fisher masks"),
+    "fisher-rearranged": _earlier("Fisher masks, rearranged"),
+    "fisher-tuned": _earlier("Fisher masks, rearranged, scalars tuned"),
 }
+
+
+def measure_cell(cell: Cell, arm: Arm, place: Place) -> Content:
+    """Compress a model, and measure each model of its path on held-out rows: in its forms the change of the metric with its
+    95 % paired interval, in points, bytes, and milliseconds for one input and for 32 with how many times as fast that is.
+    Speeds are measured in turns, so their ratios are of one run."""
+    named, result, began = cell.checkpoint, place.home / "runs" / cell.name, time.monotonic()
+    home, asked = place.trained(named), replace(arm, rows={**arm.rows, **cell.rows})
+    deciding, held_out = (read_rows(str(rows_of(named, part, asked, place))) for part in ("validation", "test"))
+    checkpoint = load_checkpoint(home).for_rows(deciding)
+    config = make_config(knobs={"max_length": named.max_length})
+    first = prepare(deciding, checkpoint, config)
+    test = prepare_like(first, held_out, checkpoint, config)
+    few = prepare(deciding.at(range(min(SHOWN, len(deciding)))), checkpoint, config).samples
+    targets, untouched = (
+        targets_of(checkpoint, config, test.samples),
+        measure(checkpoint.model, checkpoint.task, test.samples),
+    )
+    metric = first_metric(named, untouched.figures)
+    shutil.rmtree(result, ignore_errors=True)
+    result.mkdir(parents=True)
+    run = replace(asked, knobs={**arm.knobs, "seed": named.seed, "max_length": named.max_length})
+    models, found = [], list[tuple[float, Plan, str, Content]]()
+    for budget, plan, form in forms_along(cell, run, place, home, checkpoint, few, result):
+        answers = answered(form, checkpoint, test)
+        change = cost_of(untouched, answers, ()).differences[metric]
+        told = {
+            "bytes": form.bytes,
+            "test": {metric: answers.figures[metric]},
+            "change": change.model_dump(mode="json"),
+        }
+        found.append((budget, plan, form.name, told))
+        models.append(form.model)
+    seconds = time.monotonic() - began
+    path: dict[float, dict[str, Any]] = {}
+    timed = speeds(checkpoint, first.samples, models, QUICK)
+    for (budget, plan, name, figures), of_form in zip(found, timed, strict=True):
+        point = path.setdefault(
+            budget,
+            {
+                "element": None if budget == 1 else encoder_share(budget),
+                "estimated_speedup": targets.speedup(plan),
+                "encoder_parameters": targets.encoder_parameters(plan),
+                "test": figures["test"],
+                "forms": {},
+            },
+        )
+        speed = {f"speed_{one.batch}": one.model_dump(mode="json") for one in of_form}
+        point["forms"][name] = {**figures, **speed}
+    shutil.rmtree(result)
+    return {
+        "metric": metric,
+        "checkpoint": checkpoint.sha256,
+        "report": {"seconds": seconds, "environment": describe("cpu"), "path": list(path.values())},
+    }
+
+
 GRID = Grid(
     "compress",
     ARMS,
     [
-        *(Cell(checkpoint_named(name).seeded(0), COMPRESS, _FEWER.get(name, {})) for name in _SETS),
-        *(
-            Cell(checkpoint_named(name).seeded(0), arm)
-            for name in _VARIED
-            for arm in ARMS
-            if arm != COMPRESS and ARMS[arm].is_measured
-        ),
-        *(Cell(checkpoint_named(name).seeded(0, LARGE_BASE), COMPRESS) for name in _VARIED),
-        *(
-            Cell(checkpoint_named(name).seeded(seed), COMPRESS, _FEWER.get(name, {}))
-            for seed in (1, 2)
-            for name in _SETS
-        ),
+        Cell(checkpoint_named(name).seeded(seed, model), arm, _FEWER.get(name, {}))
+        for seed in (0, 1, 2)
+        for model, names in ((BASE, _SETS), (LARGE_BASE, ("sst2", "cola", "rte", "stsb")))
+        for name in (names if seed < 2 or model == BASE else ())
+        for arm in (COMPRESS, POLISHED)
     ],
-    by_prune(first_metric),
+    measure_cell,
 )
-_TARGETS = {0.65: 0.5, 0.5: 1.0}
+_TARGETS = {0.65: 0.5, 0.5: 0.0, 0.35: 0.5, 0.25: 1.0}
 """The most points that may be lost in the mean over the sets, by budget."""
-_ROUNDING = 1e-9
-"""Of a difference of two metrics."""
 
 
 def point_at(cell: Content, budget: float) -> Content | None:
@@ -128,101 +199,132 @@ def _against(found: float, lost: float | None) -> str:
     return f"at most {lost:g} lost: {'met' if -found <= lost else '**missed**'}"
 
 
-@dataclass(frozen=True)
-class Promise:
-    """One choice: the smallest model that was certified within some points."""
-
-    points: float
-    test: str
-    budget: str | None
-    """None if nothing was certified, so that the untouched model is kept."""
-    fall: float
-    """Fall of the metric on held-out rows, in points."""
-    least_fall: float
-    """The lower end of the fall's 95 % interval."""
-
-    @property
-    def fell_short(self) -> bool:
-        """Whether the metric fell by the points or more on the held-out rows."""
-        return self.budget is not None and self.fall >= self.points - _ROUNDING
-
-    @property
-    def is_refuted(self) -> bool:
-        """Whether it fell by the points or more, and beyond what the noise of these rows explains."""
-        return self.budget is not None and self.least_fall >= self.points - _ROUNDING
-
-
-def promises_of(cell: Content) -> list[Promise]:
-    """Every certified choice of a cell."""
-    report = cell["report"]
-    if "certificates" in report:
-        return [_earlier_promise(cell, certificate) for certificate in report["certificates"]]
-    certificate = report["certificate"]
-    kept = next(point for point in report["path"] if point["kept"])
-    found = report["comparison"]["test"]["differences"][cell["metric"]]
-    budget = None if kept["element"] is None else kept["element"].removeprefix("encoder.")
-    falls = -POINT * found["value"], -POINT * found["interval"][1]
-    return [Promise(certificate["points"], _test(certificate), budget, *falls)]
-
-
-def _earlier_promise(cell: Content, certificate: Content) -> Promise:
-    budget = certificate["budget"]
-    point = None if budget is None else point_at(cell, budget)
-    if point is None:
-        return Promise(certificate["points"], _test(certificate), None, 0.0, 0.0)
-    value, (_, most) = point["difference"]["value"], point["difference"]["interval"]
-    return Promise(certificate["points"], _test(certificate), f"{budget:g}", -POINT * value, -POINT * most)
-
-
-def _test(certificate: Content) -> str:
-    return words(certificate["test"]) + (" (asymptotic)" if certificate["asymptotic"] else "")
-
-
-def certified(cells: Sequence[Content]) -> str:
-    """The numbers of certified models and of those that fell short, over all runs."""
-    every = [promise for cell in cells for promise in promises_of(cell)]
-    rows = []
-    for asked in sorted({one.points for one in every}):
-        for test in sorted({one.test for one in every}):
-            promises = [one for one in every if (one.points, one.test) == (asked, test)]
-            kept = [one for one in promises if one.budget is not None]
-            counts = Counter(one.budget for one in kept if one.budget is not None)
-            budgets = ", ".join(f"{count} at {budget}" for budget, count in sorted(counts.items(), reverse=True))
-            short, refuted = sum(one.fell_short for one in kept), sum(one.is_refuted for one in kept)
-            figures = [str(len(promises)), str(len(kept)), budgets or NONE, str(short), str(refuted)]
-            if promises:
-                rows.append([f"{asked:g}", test, *figures])
-    return table(["points", "test", "runs", "certified", "of these", "fell short", "beyond the noise"], rows)
-
-
 def variants(cells: Sequence[Content]) -> str:
-    """The variants and the published method, on the same checkpoint and rows."""
+    """The variants and the published method of an earlier version, on the same rows."""
     rows = []
     for data in _VARIED:
         same = {cell["arm"]: cell for cell in where(cells, data=data, model=BASE, seed=0)}
-        for name in (name for name in ARMS if name in same):
-            other = same[name]["checkpoint"] != same[COMPRESS]["checkpoint"] if COMPRESS in same else False
+        for name in (name for name in ARMS if name in same and name not in (COMPRESS, POLISHED)):
+            other = same[name]["checkpoint"] != same[EARLIER]["checkpoint"] if EARLIER in same else False
             figures = [spread(changes([same[name]], budget)) for budget in BUDGETS]
             seconds = f"{same[name]['report']['seconds']:.0f}"
             rows.append([data, ARMS[name].title + ("†" if other else ""), *figures, seconds])
     return table(["set", "variant", *_heads(), "seconds"], rows)
 
 
-def latency(cells: Sequence[Content]) -> str:
-    """Latencies as shares of the untouched model's in the same runtime: means over the sets."""
-    loads = [(cell["model"], load) for cell in cells for load in cell.get("latency", {}).get("workloads", ())]
+@dataclass(frozen=True)
+class Deployed:
+    """The models of one budget in one form, over the sets."""
+
+    budget: float
+    form: str
+    sets: int
+    changes: Sequence[float]
+    """Of the metric in points, the mean over the seeds of each set."""
+    times: tuple[float, float]
+    """How many times as fast as the untouched model in PyTorch, with one input and with 32: means over all cells."""
+    megabytes: float
+
+    @property
+    def error(self) -> float:
+        """The standard error of the mean change over the sets."""
+        return stdev(self.changes) / len(self.changes) ** 0.5 if len(self.changes) > 1 else 0.0
+
+
+def _deployed(cells: Sequence[Content]) -> list[Deployed]:
+    """What the forms of some cells are worth, the untouched model's first."""
+    points = [(cell, point) for cell in cells for point in cell["report"]["path"] if "forms" in point]
+    found = []
+    for budget in (1.0, *BUDGETS):
+        element = None if budget == 1 else encoder_share(budget)
+        for form in FORMS:
+            taken = [(cell, point["forms"][form]) for cell, point in points if point["element"] == element]
+            by_set = grouped([{"data": cell["data"], **told} for cell, told in taken], "data").values()
+            changes = [mean(POINT * one["change"]["value"] for one in group) for group in by_set]
+            if changes:
+                one, many = (mean(told[f"speed_{batch}"]["times"] for _, told in taken) for batch in (1, 32))
+                size = mean(told["bytes"] for _, told in taken) / 1e6
+                found.append(Deployed(budget, form, len(changes), changes, (one, many), size))
+    return found
+
+
+def frontier(cells: Sequence[Content]) -> str:
+    """Every budget in every form: points, times as fast, and megabytes, over the sets."""
     rows = []
-    for model in (BASE, LARGE_BASE):
-        for batch in (1, 32):
-            for runtime, title in (("pytorch", "PyTorch"), ("onnx", "ONNX Runtime")):
-                taken = [load[runtime] for of, load in loads if of == model and load["batch"] == batch]
-                shares = [_share(taken, name) for name in ("compact, nothing removed", *_heads())]
-                halves = [one["0.5"] / one["untouched"] for one in taken]
-                shares[3] += f" ({min(halves):.2f} to {max(halves):.2f})"
-                rows.append([model, str(batch), title, *shares])
-    return table(["model", "inputs", "runtime", "nothing removed", *_heads()], rows)
+    for (model, arm), group in _in_forms(cells).items():
+        for one in _deployed(group):
+            if arm == POLISHED and one.budget == 1:
+                continue
+            kept = ("nothing removed" if one.budget == 1 else f"{one.budget:g}") + (
+                ", polished" if arm == POLISHED else ""
+            )
+            change = _change_of(one)
+            speeds_told = [f"{times:.1f}x" for times in one.times]
+            worst = f"{min(one.changes):+.2f}"
+            rows.append(
+                [
+                    model,
+                    kept,
+                    _FORM_TITLES[one.form],
+                    f"{one.sets}",
+                    change,
+                    worst,
+                    *speeds_told,
+                    f"{one.megabytes:.0f}",
+                ]
+            )
+    return table(["model", "operations", "form", "sets", "points", "worst set", "1 input", "32 inputs", "MB"], rows)
 
 
-def _share(taken: Sequence[Mapping[str, float]], name: str) -> str:
-    shares = [one[name] / one["untouched"] for one in taken if name in one]
-    return f"{mean(shares):.2f}" if shares else NONE
+_COMMANDS = {
+    (1.0, COMPRESS): "axformer my-model",
+    (0.5, COMPRESS): "axformer prune my-model --data rows.jsonl --goal operations=2 --forms compact,onnx_int8",
+    (0.25, COMPRESS): "... --goal operations=4",
+    (0.25, POLISHED): "... --goal operations=4 --calibrate texts.jsonl --set polish=2",
+}
+"""What one runs for a model of the table: by budget and arm."""
+
+
+def what_to_run(cells: Sequence[Content]) -> str:
+    """Commands, and what their files in ONNX int8 bring and cost the small model."""
+    found = {arm: _deployed(group) for (model, arm), group in _in_forms(cells).items() if model == BASE}
+    rows = []
+    for (budget, arm), command in _COMMANDS.items():
+        for one in found.get(arm, ()):
+            if (one.budget, one.form) == (budget, ONNX_INT8):
+                told = [f"{one.times[0]:.1f}x", f"{one.megabytes:.0f}", _change_of(one), f"{min(one.changes):+.2f}"]
+                rows.append([f"`{command}`", *told, f"{one.sets}"])
+    return table(["run", "1 input", "MB", "points", "worst set", "sets"], rows)
+
+
+def _change_of(one: Deployed) -> str:
+    return f"{mean(one.changes):+.2f}" + (f" ± {one.error:.2f}" if one.sets > 1 else "")
+
+
+_FORM_TITLES = {COMPACT: "PyTorch", ONNX_INT8: "ONNX int8"}
+
+
+def _in_forms(cells: Sequence[Content]) -> dict[tuple[str, str], list[Content]]:
+    """The cells that know forms, by model and arm."""
+    known = [cell for cell in cells if cell["arm"] in (COMPRESS, POLISHED) and "forms" in cell["report"]["path"][0]]
+    order = sorted(known, key=lambda cell: (cell["model"] != BASE, cell["arm"] != COMPRESS))
+    return grouped(order, "model", "arm")
+
+
+def pictures(cells: Sequence[Content]) -> dict[str, str]:
+    """The points that are lost against the speed that is won, by model: SVG by name."""
+    lines: dict[str, list[Line]] = {}
+    for (model, arm), group in _in_forms(cells).items():
+        for form in FORMS:
+            points = [(one.times[0], mean(one.changes)) for one in _deployed(group) if one.form == form]
+            title = _FORM_TITLES[form] + (", polished" if arm == POLISHED else "")
+            lines.setdefault(model, []).append(Line(title, sorted(points)))
+    about = (
+        ["mean over the sets; the first point of a line is the whole model"],
+        "times as fast with one input",
+        "points",
+    )
+    return {
+        f"frontier-{model}": lines_chart(LineChart(f"frontier-{model}", f"What speed costs {model}", *about, of_model))
+        for model, of_model in lines.items()
+    }

@@ -10,31 +10,20 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import eq
-from pathlib import Path
-from typing import Any
 
 from axformer.config import make_config
 from axformer.data.reading import read_rows
 from axformer.drawing.lines import Line, LineChart, lines_chart
-from axformer.forms.form import Form
-from axformer.forms.kinds import COMPACT, ONNX_INT8
-from axformer.forms.make import Finished, make_forms
-from axformer.intake.checkpoint import Checkpoint as Loaded
+from axformer.forms.kinds import COMPACT
 from axformer.intake.checkpoint import load_checkpoint
-from axformer.intake.dataset import DataSet, prepare
-from axformer.plan.elements import encoder_share
-from axformer.plan.plan import Plan
-from axformer.plan.trial import Trial, Verdict
-from axformer.reporting.form_reports import one_by_one
-from axformer.reporting.speed import QUICK, measure_speed
-from axformer.reporting.workloads import REPORTED, limits_of, own_workloads
-from axformer.run import PruningRun
+from axformer.intake.dataset import prepare
+from axformer.reporting.speed import QUICK
 from axformer.scores.decisions import decisions_of
-from axformer.scores.measured import Measured, measure
-from axformer.wire.run import read_run
+from axformer.scores.measured import Measured
 from benchmarks.checkpoints import Checkpoint, checkpoint_named
 from benchmarks.finetune import BASE, BASES, LARGE_BASE
 from benchmarks.harness import Arm, Cell, Content, Grid, Place
+from benchmarks.paths import FORMS, SHOWN, answered, forms_along, speeds
 from benchmarks.prune import rows_of
 from benchmarks.tables import POINT, table
 
@@ -52,11 +41,8 @@ ARMS: Mapping[str, Arm] = {
 }
 _EFFORT = replace(QUICK, least=5, warm_ups=1)
 """A batch of 32 takes a large model half a minute."""
-_CHECKED = 64
-"""Texts on which a form is compared with the model in memory."""
 _SEARCH, _PAIRS, _LISTS = "search", "stsb", "passages"
 """The sets whose held-out rows are searched, compared, and ranked."""
-_FORMS = (COMPACT, ONNX_INT8)
 _FIGURES = {
     _SEARCH: {
         "ndcg_10": "nDCG@10",
@@ -89,53 +75,23 @@ def measure_cell(cell: Cell, arm: Arm, place: Place) -> Content:
         data[part] = prepare(rows, loaded[part], make_config())
     whole, samples = loaded[checkpoint.data], data[checkpoint.data].samples
     rows = data[checkpoint.data].rows
-    few = prepare(rows.at(range(min(_CHECKED, len(rows)))), whole, make_config()).samples
+    few = prepare(rows.at(range(min(SHOWN, len(rows)))), whole, make_config()).samples
     found, models, untouched = [], [whole.model], None
     shutil.rmtree(result, ignore_errors=True)
     result.mkdir(parents=True)
-    for trial, plan, model in _path(cell, arm, place, home):
-        made = make_forms(Finished(whole, plan, model, few), _FORMS, result / str(trial.seq))
-        for form in made:
-            assert isinstance(form, Form), f"every model of a path has its usual forms: {form}"
-            told = {"budget": _budget(trial, cell), "form": form.name, "bytes": form.bytes}
-            measured = _measured(form, loaded, data)
-            untouched = untouched or measured
-            found.append(told | _figures(measured, untouched))
-            models.append(form.model)
-    limits = limits_of(whole.head, whole.model.config, whole.architecture.max_tokens(whole.model.config))
-    loads = own_workloads(samples.encoded, whole.tokenizer, limits, REPORTED)
-    speeds = measure_speed(models, loads, _EFFORT)[1:]
+    for budget, _, form in forms_along(cell, arm, place, home, whole, few, result):
+        told = {"budget": budget, "form": form.name, "bytes": form.bytes}
+        measured = {part: answered(form, loaded[part], data[part]) for part in loaded}
+        untouched = untouched or measured
+        found.append(told | _figures(measured, untouched))
+        models.append(form.model)
+    timed = speeds(whole, samples, models, _EFFORT)
     shutil.rmtree(result)
-    timed = [one | {f"ms_{speed.batch}": speed.p50_ms for speed in own} for one, own in zip(found, speeds, strict=True)]
-    return {"models": timed}
-
-
-def _path(cell: Cell, arm: Arm, place: Place, home: Path) -> Iterator[tuple[Trial, Plan, Any]]:
-    """The untouched model and each smaller one: its trial, its plan, and the model."""
-    fit, deciding = (str(rows_of(cell.checkpoint, part, arm, place)) for part in ("calibrate", "validation"))
-    asked = {"method": "compress", "within_points": None, "confirm": 0, **arm.knobs}
-    run = {"checkpoint": str(home), "validation": deciding, "calibrate": fit, "config": asked}
-    opened = PruningRun.open(read_run(run))
-    for trial in opened.trials():
-        if trial.verdict in (Verdict.BASE, Verdict.ACCEPT):
-            yield trial, opened.plan, opened.compact_model()
-
-
-def _budget(trial: Trial, cell: Cell) -> float:
-    """The share of the operations that a model of the path was asked to keep."""
-    if trial.verdict is Verdict.BASE:
-        return 1.0
-    (asked,) = [share for share in ARMS[cell.arm].knobs["budgets"] if encoder_share(share) == trial.element]
-    return float(asked)
-
-
-def _measured(form: Form, loaded: Mapping[str, Loaded], data: Mapping[str, DataSet]) -> dict[str, Measured]:
-    """What a form answers on each set; int8 takes one text at a time, as in a service."""
-    found = {}
-    for part, checkpoint in loaded.items():
-        given = one_by_one(data[part], checkpoint) if form.name == ONNX_INT8 else data[part]
-        found[part] = measure(form.model, checkpoint.task, given.samples)
-    return found
+    return {
+        "models": [
+            one | {f"ms_{speed.batch}": speed.p50_ms for speed in own} for one, own in zip(found, timed, strict=True)
+        ]
+    }
 
 
 def _figures(measured: Mapping[str, Measured], untouched: Mapping[str, Measured]) -> dict[str, float]:
@@ -188,7 +144,7 @@ def _by_model(cells: Sequence[Content], shown: Mapping[str, str], data: str) -> 
     first: dict[str, Content] = {}
     forms = list(_models(cells, data))
     for (planned, one), (_, int8) in zip(forms[::2], forms[1::2], strict=True):
-        assert (one["form"], int8["form"]) == _FORMS, "both forms of each model, one after the other"
+        assert (one["form"], int8["form"]) == FORMS, "both forms of each model, one after the other"
         base, is_trained = first.setdefault(planned.name, one), planned.arm == POLISHED
         if is_trained and one is base:
             continue

@@ -4,7 +4,6 @@ All ways with one seed come first, then the curves of head importance, then more
 """
 
 from collections.abc import Mapping, Sequence
-from statistics import mean
 
 from axformer.drawing.lines import Line, LineChart, lines_chart
 from benchmarks.checkpoints import checkpoint_named
@@ -62,38 +61,6 @@ _DRAWN = ("compress", "taylor")
 """The ways beside which others fall out of the picture."""
 _MOST_DRAWN = 3.5
 """Pictures end at this many times fewer operations."""
-
-
-def _best(cell: Content) -> Content:
-    """The smaller model with the best figure on held-out rows; the untouched model if there is no smaller one."""
-    path: list[Content] = cell["report"]["path"]
-    return max(path[1:] or path, key=lambda point: points(cell, point))
-
-
-def by_way(cells: Sequence[Content]) -> str:
-    """The best model of each way, and its operations."""
-    rows = []
-    for data in _SETS:
-        of_set = [cell for cell in where(cells, data=data) if cell["arm"] in _WAYS]
-        untouched = {cell["seed"]: points(cell, cell["report"]["path"][0]) for cell in of_set}
-        metric = words(of_set[0]["metric"])
-        rows.append([data, f"none ({metric})", str(len(untouched)), spread(list(untouched.values()), ".2f"), NONE])
-        for name, way in _WAYS.items():
-            if group := where(of_set, arm=name):
-                best = [(cell, _best(cell)) for cell in group]
-                speed = mean(point["estimated_speedup"] for _, point in best)
-                figures = [spread([points(cell, point) for cell, point in best], ".2f"), f"{speed:.2f}x"]
-                rows.append([data, way.title, str(len(group)), *figures])
-    return table(["set", "way", "seeds", "best on the path", "fewer operations"], rows)
-
-
-def certificates(cells: Sequence[Content]) -> str:
-    """How often a certificate was had, and from how many rows: a sentence."""
-    found = [one for cell in cells if (one := cell["report"]["certificate"]) is not None]
-    rows = sorted({certificate["rows"] for certificate in found})
-    had = sum(certificate["passed"] > 0 for certificate in found)
-    told = " or ".join(map(str, rows))
-    return f"A smaller model was certified within a point in {had} of {len(found)} runs, with {told} confirming rows."
 
 
 def at_the_same_cost(cells: Sequence[Content]) -> str:

@@ -124,6 +124,23 @@ def test_a_polish_trains_the_refitted_model_of_every_budget(place: Path, tmp_pat
     assert all(torch.equal(weight, made[name]) for name, weight in again.compact_model().state_dict().items())
 
 
+def test_a_polish_trains_on_all_texts_and_weights_are_fitted_to_as_many_as_add_something(tmp_path: Path) -> None:
+    save_tiny_checkpoint(tmp_path / "checkpoint")
+    write_rows(tmp_path / "validation.jsonl", tiny_rows(24))
+    texts = [{"text": f"{row['text']} {number}"} for number, row in enumerate(tiny_rows(1300, seed=2))]
+    write_rows(tmp_path / "texts.jsonl", texts)
+    asked = {"calibrate": DataSource(str(tmp_path / "texts.jsonl"))}
+    for knobs, fitted, taught in (({}, 1000, 1300), ({"calibrate_rows": 40}, 40, 40)):
+        config = CONFIG.model_copy(update={"polish": 1, **knobs})
+        run = open_run(tmp_path / "checkpoint", DataSource(str(tmp_path / "validation.jsonl")), config=config, **asked)
+        for _ in run.trials():
+            pass
+        run.repair()
+        assert run.calibration is not None
+        assert run._repaired is not None
+        assert (len(run.calibration.rows), run._repaired.record.data.rows) == (fitted, taught)
+
+
 CASES = [
     *(Case("bert", task) for task in ("regression", "token_classification", "question_answering", "multiple_choice")),
     *(Case(family, "classification") for family in ("albert", "deberta-v2", "modernbert", "xlnet", "llama")),
@@ -134,7 +151,7 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_polish_knows_every_task_and_family(case: Case) -> None:
     checkpoint, losses = checkpoint_of(case), []
-    for epochs in (0, 1):
+    for epochs in (0, 5):
         config = CONFIG.model_copy(update={"polish": epochs, "max_length": 24})
         run = PruningRun(Inputs(checkpoint, prepare(data_of(case).rows, checkpoint, config)), config)
         losses.append([trial.loss for trial in run.trials()])
