@@ -33,7 +33,7 @@ from axformer.wire.report import Finetuning, Scores
 FIXED_MASKS = frozenset({"masked_lm"})
 """Tasks whose data masks the same tokens every time: a model would memorise these tokens instead of learning to predict."""
 POLISH = FinetuneSettings(
-    teacher=True, teacher_weight=1.0, hidden_weight=10.0, learning_rate=2e-4, warmup=0.1, dropout=False, patience=2
+    teacher=True, teacher_weight=1.0, hidden_weight=10.0, learning_rate=1e-4, warmup=0.1, dropout=False, patience=2
 )
 """The settings of a polish of a model that is :data:`_WIDTH` wide. No label is looked at, so any texts of the kind that the
 model will see do. Without dropout predictions come closer to the teacher's in few steps, and with hidden states as targets they

@@ -301,6 +301,7 @@ def _change_of(one: Deployed) -> str:
     return f"{mean(one.changes):+.2f}" + (f" ± {one.error:.2f}" if one.sets > 1 else "")
 
 
+_MODELS = {BASE: "MiniLM", LARGE_BASE: "MPNet-base"}
 _FORM_TITLES = {COMPACT: "PyTorch", ONNX_INT8: "ONNX int8"}
 
 
@@ -325,6 +326,8 @@ def pictures(cells: Sequence[Content]) -> dict[str, str]:
         "points",
     )
     return {
-        f"frontier-{model}": lines_chart(LineChart(f"frontier-{model}", f"What speed costs {model}", *about, of_model))
+        f"frontier-{model}": lines_chart(
+            LineChart(f"frontier-{model}", f"What speed costs {_MODELS[model]}", *about, of_model)
+        )
         for model, of_model in lines.items()
     }
