@@ -53,10 +53,10 @@ class CompressConfig(RunConfig):
     repair: Literal["refit", "none"] = "refit"
     """``refit`` fits the remaining weights to the outputs of the untouched model; ``none`` leaves them as they are."""
     polish: int = Field(default=0, ge=0, le=100)
-    """Train what each budget leaves for this many epochs on the calibration rows, all of them unless ``calibrate_rows`` is given,
-    with the untouched model as the only teacher (COMPRESS, section 2): no label is looked at, and the certificate is of the
-    trained models. It costs a training for each budget; where no epoch brings the predictions for the deciding rows nearer to the
-    teacher's, the model stays as it was. 0 trains nothing."""
+    """Train what each budget leaves for this many epochs on the calibration rows, all of them unless ``calibrate_rows`` says
+    otherwise, with the untouched model as the only teacher (COMPRESS, section 2): no label is looked at, and the certificate is
+    of the trained models. It costs a training for each budget; where no epoch brings the predictions for the deciding rows
+    nearer to the teacher's, the model stays as it was. 0 trains nothing."""
     table_rows: int = Field(default=128, ge=1)
     """Number of deciding rows for the level table, or of calibration rows if fewer decide. More rows make the table more
     reliable and take proportionally longer."""
