@@ -141,6 +141,21 @@ def test_a_polish_trains_on_all_texts_and_weights_are_fitted_to_as_many_as_add_s
         assert (len(run.calibration.rows), run._repaired.record.data.rows) == (fitted, taught)
 
 
+def test_a_note_says_that_there_are_texts_enough_for_a_polish(tmp_path: Path) -> None:
+    save_tiny_checkpoint(tmp_path / "checkpoint")
+    write_rows(tmp_path / "validation.jsonl", tiny_rows(24))
+    write_rows(tmp_path / "texts.jsonl", [{"text": row["text"]} for row in tiny_rows(4000, seed=2)])
+    data, texts = (DataSource(str(tmp_path / f"{name}.jsonl")) for name in ("validation", "texts"))
+    for knobs, is_told in (
+        ({"budgets": (0.25,)}, True),
+        ({"budgets": (0.25,), "polish": 2}, False),
+        ({"budgets": (0.5,)}, False),
+        ({"budgets": (0.25,), "calibrate_rows": 2000}, False),
+    ):
+        run = open_run(tmp_path / "checkpoint", data, config=CONFIG.model_copy(update=knobs), calibrate=texts)
+        assert any("polish=2 would train each model on all 4,000 rows" in note for note in run.notes) is is_told
+
+
 CASES = [
     *(Case("bert", task) for task in ("regression", "token_classification", "question_answering", "multiple_choice")),
     *(Case(family, "classification") for family in ("albert", "deberta-v2", "modernbert", "xlnet", "llama")),
