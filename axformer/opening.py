@@ -74,6 +74,10 @@ class Inputs:
     headed: Headed | None = None
     """The training of a base model's new head; None for a fine-tuned checkpoint."""
 
+    def calibrating(self, config: RunConfig) -> DataSet | None:
+        """The calibration rows of their own that a run with these knobs uses: all of them if they train models too."""
+        return self.texts if config.needs.polish and self.texts is not None else self.calibration
+
 
 def open_inputs(settled: SettledRun, device: str) -> Inputs:
     """Load a checkpoint and its data. A new head is not trained yet.
@@ -174,7 +178,7 @@ def _with_unlabelled(inputs: Inputs, rows: Rows, config: RunConfig, shared: str 
     is_labelled = deciding.samples.encoded.labels_as != OWN_ANSWERS
     others = {
         "the validation rows" if is_labelled else "the rows that calibrate and decide": deciding,
-        "the calibration rows": inputs.calibration,
+        "the calibration rows": inputs.calibrating(config),
         "the held-out rows": inputs.test,
     }
     made_with = {name: data.samples.encoded for name, data in others.items() if data is not None}

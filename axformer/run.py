@@ -77,7 +77,7 @@ class PruningRun:
         texts = self._calibrating = calibration or self.deciding
         if calibration is None and config.needs.calibration:
             self._calibrating = drawn_to_calibrate(self.deciding, checkpoint, config)
-        self._ground = self._ground_of(self._calibrating, inputs.texts or texts)
+        self._ground = self._ground_of(self._calibrating, inputs.calibrating(config) or texts)
         self.decisions = self._no_decisions()
         """The trials so far, and what follows from them."""
         self.labels: Labels = {}
@@ -283,8 +283,9 @@ class PruningRun:
     def _doubts(self) -> dict[str, str]:
         """Why figures on the confirming rows or on held-out data do not hold for new rows, by their names in reports."""
         made_with = {"the rows that decide": self.deciding.samples.encoded}
-        if self.calibration is not None:
-            made_with["the calibration rows"] = self.calibration.samples.encoded
+        calibrating = self._inputs.calibrating(self.config)
+        if calibrating is not None:
+            made_with["the calibration rows"] = calibrating.samples.encoded
         if self._repair is not None:
             made_with["the training rows"] = self._repair.encoded
         measures = {name: data.samples.encoded for name, data in self._others.items() if data is not None}

@@ -1,6 +1,7 @@
 """Compression and then a training with the untouched model as teacher, from rows without labels."""
 
 import json
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,30 @@ def test_a_polish_trains_on_all_texts_and_weights_are_fitted_to_as_many_as_add_s
         assert run.calibration is not None
         assert run._repaired is not None
         assert (len(run.calibration.rows), run._repaired.record.data.rows) == (fitted, taught)
+
+
+def test_held_out_rows_that_a_polish_trains_on_are_doubted_also_where_no_weights_are_fitted_to_them(
+    tmp_path: Path,
+) -> None:
+    save_tiny_checkpoint(tmp_path / "checkpoint")
+    write_rows(tmp_path / "validation.jsonl", tiny_rows(24))
+    words = sorted({word for row in tiny_rows(200) for word in row["text"].split()})[:7]
+    rows = [{"text": " ".join(some), "label": index % 2} for index, some in enumerate(product(words, repeat=4))]
+    write_rows(tmp_path / "texts.jsonl", rows)
+    asked = {name: DataSource(str(tmp_path / f"{name}.jsonl")) for name in ("validation", "texts", "held-out")}
+    opened = open_run(tmp_path / "checkpoint", asked["validation"], config=CONFIG, calibrate=asked["texts"])
+    assert opened.calibration is not None
+    fitted = set(opened.calibration.rows.table["text"])
+    write_rows(tmp_path / "held-out.jsonl", [row for row in rows if row["text"] not in fitted])
+    for epochs, is_doubted in ((0, False), (1, True)):
+        run = open_run(
+            tmp_path / "checkpoint",
+            asked["validation"],
+            config=CONFIG.model_copy(update={"polish": epochs}),
+            calibrate=asked["texts"],
+            test=asked["held-out"],
+        )
+        assert any("test data: " in note and "calibration rows" in note for note in run.notes) is is_doubted
 
 
 def test_a_note_says_that_there_are_texts_enough_for_a_polish(tmp_path: Path) -> None:
