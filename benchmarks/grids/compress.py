@@ -306,8 +306,9 @@ _FORM_TITLES = {COMPACT: "PyTorch", ONNX_INT8: "ONNX int8"}
 
 
 def _in_forms(cells: Sequence[Content]) -> dict[tuple[str, str], list[Content]]:
-    """The cells that know forms, by model and arm."""
-    known = [cell for cell in cells if cell["arm"] in (COMPRESS, POLISHED) and "forms" in cell["report"]["path"][0]]
+    """The cells that know forms and were measured as is asked for now, by model and arm."""
+    told = [cell for cell in cells if cell["arm"] in (COMPRESS, POLISHED) and "otherwise" not in cell]
+    known = [cell for cell in told if "forms" in cell["report"]["path"][0]]
     order = sorted(known, key=lambda cell: (cell["model"] != BASE, cell["arm"] != COMPRESS))
     return grouped(order, "model", "arm")
 
