@@ -19,6 +19,7 @@ from axformer.forms.kinds import COMPACT, ONNX_INT8
 from axformer.intake.checkpoint import load_checkpoint
 from axformer.intake.dataset import prepare, prepare_like
 from axformer.methods.base import targets_of
+from axformer.methods.targets import Targets
 from axformer.plan.elements import encoder_share
 from axformer.plan.plan import Plan
 from axformer.reporting.environment import describe
@@ -83,46 +84,36 @@ def measure_cell(cell: Cell, arm: Arm, place: Place) -> Content:
     first = prepare(deciding, checkpoint, config)
     test = prepare_like(first, held_out, checkpoint, config)
     few = prepare(deciding.at(range(min(SHOWN, len(deciding)))), checkpoint, config).samples
-    targets, untouched = (
-        targets_of(checkpoint, config, test.samples),
-        measure(checkpoint.model, checkpoint.task, test.samples),
-    )
+    untouched = measure(checkpoint.model, checkpoint.task, test.samples)
     metric = first_metric(named, untouched.figures)
     shutil.rmtree(result, ignore_errors=True)
     result.mkdir(parents=True)
     run = replace(asked, knobs={**arm.knobs, "seed": named.seed, "max_length": named.max_length})
-    models, found = [], list[tuple[float, Plan, str, Content]]()
-    for budget, plan, form in forms_along(cell, run, place, home, checkpoint, few, result):
+    made = list(forms_along(cell, run, place, home, checkpoint, few, result))
+    found = []
+    for _, _, form in made:
         answers = answered(form, checkpoint, test)
-        change = cost_of(untouched, answers, ()).differences[metric]
-        told = {
-            "bytes": form.bytes,
-            "test": {metric: answers.figures[metric]},
-            "change": change.model_dump(mode="json"),
-        }
-        found.append((budget, plan, form.name, told))
-        models.append(form.model)
+        change = cost_of(untouched, answers, ()).differences[metric].model_dump(mode="json")
+        found.append({"bytes": form.bytes, "test": {metric: answers.figures[metric]}, "change": change})
     seconds = time.monotonic() - began
-    path: dict[float, dict[str, Any]] = {}
-    timed = speeds(checkpoint, first.samples, models, QUICK)
-    for (budget, plan, name, figures), of_form in zip(found, timed, strict=True):
-        point = path.setdefault(
-            budget,
-            {
-                "element": None if budget == 1 else encoder_share(budget),
-                "estimated_speedup": targets.speedup(plan),
-                "encoder_parameters": targets.encoder_parameters(plan),
-                "test": figures["test"],
-                "forms": {},
-            },
-        )
-        speed = {f"speed_{one.batch}": one.model_dump(mode="json") for one in of_form}
-        point["forms"][name] = {**figures, **speed}
+    timed = speeds(checkpoint, first.samples, [form.model for _, _, form in made], QUICK)
     shutil.rmtree(result)
+    path: dict[float, dict[str, Any]] = {}
+    targets = targets_of(checkpoint, config, test.samples)
+    for (budget, plan, form), figures, of_form in zip(made, found, timed, strict=True):
+        point = path.setdefault(budget, _point(budget, plan, targets) | {"test": figures["test"], "forms": {}})
+        speed = {f"speed_{one.batch}": one.model_dump(mode="json") for one in of_form}
+        point["forms"][form.name] = {**figures, **speed}
+    report = {"seconds": seconds, "environment": describe("cpu"), "path": list(path.values())}
+    return {"metric": metric, "checkpoint": checkpoint.sha256, "report": report}
+
+
+def _point(budget: float, plan: Plan, targets: Targets) -> dict[str, Any]:
+    """A model of the path, as a report counts it."""
     return {
-        "metric": metric,
-        "checkpoint": checkpoint.sha256,
-        "report": {"seconds": seconds, "environment": describe("cpu"), "path": list(path.values())},
+        "element": None if budget == 1 else encoder_share(budget),
+        "estimated_speedup": targets.speedup(plan),
+        "encoder_parameters": targets.encoder_parameters(plan),
     }
 
 
