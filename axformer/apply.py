@@ -13,7 +13,7 @@ from axformer.errors import ConfigError, PlanError
 from axformer.forms.form import Form, NotMade
 from axformer.forms.make import Finished, make_forms, usual_forms
 from axformer.intake.checkpoint import Checkpoint, load_checkpoint
-from axformer.intake.dataset import DataSet, drawn_to_calibrate, prepare, prepare_calibration
+from axformer.intake.dataset import DataSet, drawn_to_calibrate, prepare, prepare_inputs
 from axformer.methods.base import made_by
 from axformer.model.compact import compact
 from axformer.model.number_format import cast
@@ -170,14 +170,13 @@ def _refitted(file: PlanFile, checkpoint: Checkpoint, checking: DataSet, calibra
         if calibrate is not None:
             raise ConfigError(_NOTHING_TO_FIT)
         return None
-    config = reading_config(file.config)
-    if calibrate is None:
-        data = drawn_to_calibrate(checking, checkpoint, config)
-    else:
+    config, data = reading_config(file.config), checking
+    if calibrate is not None:
         rows = read_rows(calibrate.path, calibrate.columns.without_answers())
-        data = prepare_calibration(checking.rows, rows, checkpoint, config)
+        data = prepare_inputs(checking.rows, rows, checkpoint, config)
+    drawn = drawn_to_calibrate(data, checkpoint, config)
     method = made_by(config_class(file.config))
-    return method.fits(model, architecture, data.samples).of(file.plan) or None
+    return method.fits(model, architecture, drawn.samples).of(file.plan) or None
 
 
 def check_source(file: PlanFile, checkpoint: Checkpoint, *, other_weights: bool = False) -> None:

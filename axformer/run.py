@@ -74,10 +74,10 @@ class PruningRun:
         self.calibration = calibration
         self._repaired: Repaired | None = None
         self._targets = targets_of(checkpoint, config, validation.samples)
-        texts = self._calibrating = calibration or self.deciding
+        self._calibrating = calibration or self.deciding
         if calibration is None and config.needs.calibration:
             self._calibrating = drawn_to_calibrate(self.deciding, checkpoint, config)
-        self._ground = self._ground_of(self._calibrating, inputs.calibrating(config) or texts)
+        self._ground = self._ground_of(self._calibrating, inputs.calibrating(config) or self.deciding)
         self.decisions = self._no_decisions()
         """The trials so far, and what follows from them."""
         self.labels: Labels = {}

@@ -139,15 +139,6 @@ def relabelled(
     return replace(data, samples=_batched(encoded, checkpoint, config))
 
 
-def prepare_calibration(other: Rows | None, rows: Rows, checkpoint: Checkpoint, config: RunConfig) -> DataSet:
-    """Prepare as many calibration rows as ``calibrate_rows`` says, drawn at random and in the order of the file.
-
-    Raises:
-        DataError: as in :func:`prepare_inputs`.
-    """
-    return drawn_to_calibrate(prepare_inputs(other, rows, checkpoint, config), checkpoint, config)
-
-
 def drawn_to_calibrate(data: DataSet, checkpoint: Checkpoint, config: RunConfig) -> DataSet:
     """As many of the rows as ``calibrate_rows`` says, drawn at random and in the order of the file, no input twice; the same
     data set if these are all. Their labels are left out."""

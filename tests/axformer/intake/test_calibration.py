@@ -13,11 +13,13 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from axformer.cli.main import app
-from axformer.config import make_config
+from axformer.config import RunConfig, make_config
 from axformer.data.columns import ANSWERS, Columns, DataSource
 from axformer.data.reading import read_rows, rows_of
+from axformer.data.rows import Rows
 from axformer.errors import ConfigError, DataError
-from axformer.intake.dataset import prepare, prepare_calibration, prepare_inputs
+from axformer.intake.checkpoint import Checkpoint
+from axformer.intake.dataset import DataSet, drawn_to_calibrate, prepare, prepare_inputs
 from axformer.intake.likeness import SHORTER_TOKENS, UNKNOWN_SHARE, TokenFigures, figures_of, unlike
 from axformer.opening import Inputs
 from axformer.plan.plan import Plan
@@ -53,14 +55,17 @@ def test_rows_without_labels_are_what_rows_with_them_are(case: Case) -> None:
         assert all(torch.equal(values, other.inputs[name]) for name, values in one.inputs.items())
 
 
+def drawn(other: Rows, rows: Rows, checkpoint: Checkpoint, config: RunConfig) -> DataSet:
+    """The rows of some that weights are fitted to."""
+    return drawn_to_calibrate(prepare_inputs(other, rows, checkpoint, config), checkpoint, config)
+
+
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_rows_are_drawn_by_the_seed_in_the_order_of_the_file(case: Case) -> None:
     deciding, checkpoint = data_of(case), checkpoint_of(case)
     rows = rows_of(unlabelled(case))
     sets = [
-        prepare_calibration(
-            deciding.rows, rows, checkpoint, CONFIG.model_copy(update={"calibrate_rows": count, "seed": seed})
-        )
+        drawn(deciding.rows, rows, checkpoint, CONFIG.model_copy(update={"calibrate_rows": count, "seed": seed}))
         for count, seed in ((5, 0), (5, 0), (5, 1), (len(rows), 0), (None, 0))
     ]
     assert [len(one.samples) for one in sets] == [5, 5, 5, len(rows), len(rows)]
@@ -71,7 +76,7 @@ def test_rows_are_drawn_by_the_seed_in_the_order_of_the_file(case: Case) -> None
     assert all(row in places for row in features[0]), "in the order of the file"
     assert f"weights are fitted to 5 of its {len(rows)} rows, drawn at random" in sets[0].samples.encoded.notes[-1]
     assert not sets[3].samples.encoded.notes
-    copies = prepare_calibration(deciding.rows, rows_of(unlabelled(case) * 3), checkpoint, CONFIG).samples.encoded
+    copies = drawn(deciding.rows, rows_of(unlabelled(case) * 3), checkpoint, CONFIG).samples.encoded
     assert copies.features == sets[3].samples.encoded.features
     assert f"{len(rows)} of its {3 * len(rows)} rows, each input once" in copies.notes[-1]
 
@@ -84,7 +89,7 @@ def test_many_rows_calibrate_as_far_as_they_add_something() -> None:
     def used(text: str) -> tuple[int, int]:
         ways = itertools.product(("word1", "word2", "word3"), repeat=7)
         rows = rows_of([{"text": f"{text} {' '.join(words)}"} for words in itertools.islice(ways, 1200)])
-        samples = prepare_calibration(deciding.rows, rows, checkpoint, CONFIG).samples
+        samples = drawn(deciding.rows, rows, checkpoint, CONFIG).samples
         return len(samples), int(samples.lengths.sum())
 
     rows, tokens = used("word1 word2")
