@@ -69,6 +69,7 @@ CHECKPOINTS = (
     Checkpoint("wnli", BASE, "classification", "wnli", _ACCURACY),
     Checkpoint("ud-upos", BASE, "tagging", "ud-upos", _ACCURACY, epochs=2),
     Checkpoint("sms", BASE, "classification", "sms", ("f1_macro",)),
+    Checkpoint("phrases", BASE, "multi-label", "phrases", ("f1_micro",)),
     Checkpoint("ag-news", BASE, "classification", "ag-news", _ACCURACY),
     Checkpoint("passages", BASE, "reranking", "passages", ("ndcg_10",), epochs=2, max_length=192),
 )

@@ -19,6 +19,14 @@ class Row:
 
 
 @dataclass(frozen=True)
+class LabelsRow:
+    """A text with any number of labels."""
+
+    text: str
+    labels: list[str]
+
+
+@dataclass(frozen=True)
 class TagsRow:
     """A sentence in words, each with a tag."""
 

@@ -43,7 +43,7 @@ EARLIER = "earlier"
 """The method as it was when the variants were measured, on the same checkpoints."""
 POLISHED = "polished"
 """And then every model trained without labels."""
-_SETS = ("sst2", "cola", "rte", "stsb", "sms", "ag-news", "conll2000", "ud-upos", "squad")
+_SETS = ("sst2", "cola", "rte", "stsb", "sms", "ag-news", "conll2000", "phrases", "ud-upos", "squad")
 _VARIED = ("sst2", "cola")
 """Those of the variants."""
 _FEWER = {"squad": {"calibrate": 200, "test": 500}}

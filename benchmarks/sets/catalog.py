@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.rows import PairRow, PassagesRow, QuestionRow, Row, TagsRow, TextRow
+from benchmarks.rows import LabelsRow, PairRow, PassagesRow, QuestionRow, Row, TagsRow, TextRow
 from benchmarks.sets.parts import SEED, Parts, alike, by_group, held_out, label_of, read_labelled, read_objects, sample
 
 # A pass evaluates the validation set hundreds of times: as large as two slow cores bear. The small models bear more.
@@ -21,6 +21,7 @@ _SHARES = (1 / 6, 1 / 6)
 """Of 48 articles 8 to validate with and 8 held out."""
 _CUTS, _MOST_POOLED = (0.45, 0.75), (4_000, 3_000, 3_000)
 """Where a pooled set is cut, and the most rows of each part."""
+_PHRASES = ("ADJP", "ADVP", "PP", "PRT", "SBAR")
 _TEXTS = 1800
 """Of a kind, for an embedder."""
 _LISTS, _LISTED, _SHORT = (1200, 60, 150), (2, 8, 8), 100
@@ -67,6 +68,17 @@ def entailment(source: Path, directory: str = "RTE") -> Parts:
 def chunks(source: Path) -> Parts:
     """CoNLL-2000: the phrases of a sentence."""
     return _tagged(source / "CoNLL-2000-chunk")
+
+
+def phrases(source: Path) -> Parts:
+    """CoNLL-2000 as texts: the kinds of phrases that a sentence has, of five that are neither in all nor in hardly any."""
+    parts = chunks(source)
+    return Parts(*(list(map(_phrases_in, part)) for part in (parts.train, parts.validation, parts.test)))
+
+
+def _phrases_in(row: TagsRow) -> LabelsRow:
+    found = {tag.partition("-")[2] for tag in row.tags}
+    return LabelsRow(" ".join(row.tokens), [kind for kind in _PHRASES if kind in found])
 
 
 def parts_of_speech(source: Path) -> Parts:
@@ -182,6 +194,7 @@ SETS: Mapping[str, Callable[[Path], Parts]] = {
     "rte": entailment,
     "wnli": partial(entailment, directory="WNLI"),
     "conll2000": chunks,
+    "phrases": phrases,
     "ud-upos": parts_of_speech,
     "squad": questions,
     "search": search,

@@ -1,4 +1,4 @@
-"""Classes or a number for a text or pair of texts."""
+"""Classes, one or several, or a number for a text or pair of texts."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from transformers import AutoModelForSequenceClassification
 
-from benchmarks.rows import Row
+from benchmarks.rows import LabelsRow, Row
 
 
 class Classification:
@@ -25,7 +25,7 @@ class Classification:
 
     def encode(self, tokenizer: Any, rows: Sequence[Row], config: Any, max_length: int) -> Mapping[str, Tensor]:
         labels = torch.tensor([config.label2id[row.label] for row in rows])
-        return {**_encoded(tokenizer, rows, max_length), "labels": labels}
+        return {**_of_rows(tokenizer, rows, max_length), "labels": labels}
 
 
 class Regression(Classification):
@@ -38,7 +38,27 @@ class Regression(Classification):
 
     def encode(self, tokenizer: Any, rows: Sequence[Row], config: Any, max_length: int) -> Mapping[str, Tensor]:  # noqa: ARG002
         labels = torch.tensor([float(row.label) for row in rows])
-        return {**_encoded(tokenizer, rows, max_length), "labels": labels}
+        return {**_of_rows(tokenizer, rows, max_length), "labels": labels}
+
+
+class MultiLabel:
+    """Any number of classes: those whose logit is above zero."""
+
+    name = "multi-label"
+    form = LabelsRow
+    auto_class = AutoModelForSequenceClassification
+
+    def head(self, rows: Sequence[LabelsRow]) -> dict[str, Any]:
+        return named_labels(name for row in rows for name in row.labels) | {
+            "problem_type": "multi_label_classification"
+        }
+
+    def length(self, row: LabelsRow) -> int:
+        return len(row.text)
+
+    def encode(self, tokenizer: Any, rows: Sequence[LabelsRow], config: Any, max_length: int) -> Mapping[str, Tensor]:
+        has = [[float(name in row.labels) for name in config.label2id] for row in rows]
+        return {**_encoded(tokenizer, [row.text for row in rows], None, max_length), "labels": torch.tensor(has)}
 
 
 def named_labels(names: Iterable[str]) -> dict[str, Any]:
@@ -47,9 +67,13 @@ def named_labels(names: Iterable[str]) -> dict[str, Any]:
     return {"id2label": dict(enumerate(ordered)), "label2id": {name: index for index, name in enumerate(ordered)}}
 
 
-def _encoded(tokenizer: Any, rows: Sequence[Row], max_length: int) -> Mapping[str, Tensor]:
+def _of_rows(tokenizer: Any, rows: Sequence[Row], max_length: int) -> Mapping[str, Tensor]:
     pairs = [row.text_pair for row in rows] if rows[0].text_pair is not None else None
+    return _encoded(tokenizer, [row.text for row in rows], pairs, max_length)
+
+
+def _encoded(tokenizer: Any, texts: list[str], pairs: list[Any] | None, max_length: int) -> Mapping[str, Tensor]:
     inputs: Mapping[str, Tensor] = tokenizer(
-        [row.text for row in rows], pairs, truncation=True, max_length=max_length, padding=True, return_tensors="pt"
+        texts, pairs, truncation=True, max_length=max_length, padding=True, return_tensors="pt"
     )
     return inputs

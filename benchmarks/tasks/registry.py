@@ -6,7 +6,7 @@ from typing import Any, Protocol, TypeVar
 from torch import Tensor
 
 from benchmarks.tasks.answering import Answering
-from benchmarks.tasks.classification import Classification, Regression
+from benchmarks.tasks.classification import Classification, MultiLabel, Regression
 from benchmarks.tasks.reranking import Reranking
 from benchmarks.tasks.tagging import Tagging
 
@@ -32,7 +32,7 @@ class Task(Protocol[RowT]):
         """What the model takes, with the labels from which it computes its loss."""
 
 
-_ALL: tuple[Task[Any], ...] = (Classification(), Regression(), Tagging(), Answering(), Reranking())
+_ALL: tuple[Task[Any], ...] = (Classification(), MultiLabel(), Regression(), Tagging(), Answering(), Reranking())
 TASKS = {task.name: task for task in _ALL}
 
 

@@ -11,7 +11,7 @@ from transformers import AutoTokenizer, BertModel
 
 from benchmarks.demo_data import demo_checkpoint
 from benchmarks.finetune import finetune
-from benchmarks.rows import QuestionRow, Row, TagsRow, read_rows, write_rows
+from benchmarks.rows import LabelsRow, QuestionRow, Row, TagsRow, read_rows, write_rows
 from benchmarks.tasks.answering import Answering
 from benchmarks.tasks.registry import TASKS, task_named
 from benchmarks.training import Recipe
@@ -50,6 +50,10 @@ def tags(index: int) -> TagsRow:
 LEARNED: dict[str, tuple[list[Any], float]] = {
     "classification": (ROWS, 0.1),
     "regression": ([Row(row.text, float(row.label == "ape"), text_pair="word7") for row in ROWS], 0.05),
+    "multi-label": (
+        [LabelsRow(row.text, sorted({word for word in row.text.split() if word in WORDS[:2]})) for row in ROWS],
+        0.2,
+    ),
     "tagging": ([tags(index) for index in range(64)], 0.3),
     "question-answering": ([question(index) for index in range(64)], 0.5),
 }

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.harness import Place
-from benchmarks.rows import QuestionRow, Row, read_rows
-from benchmarks.sets.catalog import questions, search
+from benchmarks.rows import LabelsRow, QuestionRow, Row, read_rows
+from benchmarks.sets.catalog import phrases, questions, search
 from benchmarks.sets.parts import by_group, held_out, sample
 
 CONTEXT = "Ada wrote the first program. She was born in 1815 in London. Her father left. He was a poet. Bees hum."
@@ -97,3 +97,14 @@ def test_a_set_is_written_once_in_three_parts_and_cut_for_a_trial_run(tmp_path):
         written = files[0].stat().st_mtime_ns
         place.prepare("squad")
         assert files[0].stat().st_mtime_ns == written
+
+
+def test_the_labels_of_a_sentence_are_its_kinds_of_phrases(tmp_path: Path) -> None:
+    tags = [["B-NP", "B-PP", "B-NP", "I-NP", "B-PRT"], ["B-NP", "O"]]
+    rows = [{"tokens": [f"w{index}", *"abcd"][: len(found)], "tags": found} for index in range(30) for found in tags]
+    for part in ("train", "test"):
+        write(tmp_path / "CoNLL-2000-chunk" / f"{part}.jsonl", rows)
+    parts = phrases(tmp_path)
+    assert set(map(len, (parts.train, parts.validation))) == {51, 9}
+    assert {(row.text.partition(" ")[2], *row.labels) for row in parts.test} == {("a b c d", "PP", "PRT"), ("a",)}
+    assert all(isinstance(row, LabelsRow) for row in parts.validation)
