@@ -200,12 +200,7 @@ class PruningRun:
         if upto is not None and not self.labels:
             self._targets = replace(self._targets, is_chosen=True)
         self.decisions, self._repaired = self._no_decisions(), None
-        later = (
-            self._repair,
-            self._ground.recovery,
-            self._confirming,
-            self._unlabelled,
-        )  # what judges or changes models
+        later = (self._repair, self._confirming, self._unlabelled)  # what judges or changes models afterwards
         is_judged = upto is None and all(one is None for one in later)
         self._ground = replace(
             self._ground,

@@ -29,6 +29,7 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     tiny_tokenizer().save_pretrained(files / "model")
     rows = {
         "good": answered_rows(model, 90, (0, 1, 2)),
+        "texts": [{"text": row["text"]} for row in tiny_rows(40, seed=3)],
         "one": [row | {"label": int(number % 9 > 0)} for number, row in enumerate(tiny_rows(90, seed=6))],
     }
     return {"model": str(files / "model")} | {
@@ -45,13 +46,15 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         ({"validation": "good", "at_most": 0.01}, True),
         ({"validation": "good", "test": "one", "at_most": 90.0}, True),
         ({"validation": "one", "test": "good", "at_most": 90.0}, False),
+        ({"validation": "good", "calibrate": "texts", "at_most": 90.0, "polish": 1}, False),
+        ({"validation": "good", "calibrate": "texts", "at_most": 0.01, "polish": 1}, True),
     ],
 )
 def test_where_the_target_is_of_use_nothing_else_is_made_and_no_word_of_the_outcome_depends_on_that(
     given: dict[str, str], asked: dict[str, Any], is_useless: bool, tmp_path: Path
 ) -> None:
     inputs = {name: given.get(value, value) if isinstance(value, str) else value for name, value in asked.items()}
-    knobs = {"table_rows": 16, "max_length": 24, "accept_poor_model": True}
+    knobs = {"table_rows": 16, "max_length": 24, "accept_poor_model": True, "polish": inputs.pop("polish", 0)}
     words = {"checkpoint": given["model"], "goal": "operations=4", "config": knobs, "forms": ["compact"]}
     settled = read_run(words | inputs).settled()
     run, everything = PruningRun.open(settled), _All.open(settled)
