@@ -72,7 +72,7 @@ def pictures(results: Path = RESULTS) -> dict[str, str]:
     """The pictures of all pages: SVG by name."""
     cells = {name: read_cells(name, results) for name in GRIDS}
     drawn = {name: GRIDS[name].pictures(cells[name]) for name in ("compress", "layers", "redundancy", "embeddings")}
-    drawn["rank"] = rank.pictures(cells["rank"], cells["layers"])
+    drawn["rank"] = rank.pictures(cells["rank"], cells)
     return {name: text for of_grid in drawn.values() for name, text in of_grid.items()}
 
 

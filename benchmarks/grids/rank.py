@@ -99,24 +99,45 @@ def _relative(cell: Content, step: int) -> float:
     return points(cell, path[step]) / points(cell, path[0])
 
 
-def pictures(cells: Sequence[Content], dropped: Sequence[Content]) -> dict[str, str]:
+_OTHERS = (
+    ("compress", "polished", "compressed and polished"),
+    ("layers", "top-teacher", "layers dropped, trained with a teacher"),
+    ("compress", "fisher-tuned", "Fisher masks, scalars tuned"),
+    ("evidence", "paper", "the pass"),
+)
+"""Ways that other grids measured, of checkpoints of the same recipes: grid, arm and title."""
+
+
+def pictures(cells: Sequence[Content], others: Mapping[str, Sequence[Content]]) -> dict[str, str]:
     """What speed costs by way, of the first seed: SVG by name.
 
     Args:
-        dropped: cells of dropped layers, of checkpoints of the same recipes.
+        others: the cells of the grids of :data:`_OTHERS`.
     """
     drawn = {}
     for data in _SETS:
-        by_arm = {cell["arm"]: cell for cell in where(cells, data=data, seed=0, model=BASE)}
+        same = {"data": data, "seed": 0, "model": BASE}
+        by_arm = {cell["arm"]: cell for cell in where(cells, **same)}
         metric = words(by_arm[_DRAWN[0]]["metric"])
         about = [f"{data}, MiniLM, held-out rows, one seed"]
         lines = [_line(_WAYS[way].title, by_arm[way]) for way in _DRAWN]
-        of_layers = where(dropped, data=data, seed=0, model=BASE, arm="top-teacher")
-        lines[1:1] = [_line("layers dropped, trained with a teacher", cell) for cell in of_layers]
+        for grid, arm, title in _OTHERS:
+            found = [cell for cell in where(others[grid], **same, arm=arm) if "otherwise" not in cell]
+            lines += [_line(title, _of_pass(cell) if grid == "evidence" else cell) for cell in found]
         axes = ("times fewer operations", f"change of {metric}, points")
         chart = LineChart(f"rank-{data}", "What speed costs, by way", about, *axes, lines, form="+.2f")
         drawn[f"rank-{data}"] = lines_chart(chart)
     return drawn
+
+
+def _of_pass(cell: Content) -> Content:
+    """A pass as a path of two models, since those between were not measured on held-out rows."""
+    report = cell["report"]
+    ends = [
+        {**report["base"], "estimated_speedup": 1.0},
+        {**report["pruned"], "estimated_speedup": report["estimated_speedup"]},
+    ]
+    return {**cell, "report": {"path": ends}}
 
 
 def _line(title: str, cell: Content) -> Line:
