@@ -49,11 +49,16 @@ def run(
     rows: Annotated[int | None, typer.Option(min=20, help="most rows of each part of a set, for a trial run")] = None,
     threads: Annotated[int, typer.Option(min=1, help="of trainings and of runs")] = 1,
     bfloat16: Annotated[bool, typer.Option(help="fine-tune checkpoints in bfloat16")] = False,
+    device: Annotated[str, typer.Option(help="what trains and runs; only `compress` can do without the CPU")] = "cpu",
 ) -> None:
     """Measure the missing cells of a grid, as many as the minutes allow."""
     chosen = _grid(grid)
+    if device != "cpu" and grid != "compress":
+        raise typer.BadParameter(
+            f"grid '{grid}' is measured on the CPU; leave out --device {device}, or measure compress"
+        )
     home, results = (home, RESULTS) if rows is None else (home / f"rows-{rows}", home / f"rows-{rows}" / "cells")
-    place = Place(source.resolve(), home.resolve(), results.resolve(), rows, threads, bfloat16)
+    place = Place(source.resolve(), home.resolve(), results.resolve(), rows, threads, bfloat16, device)
     try:
         succeeded = chosen.run(only or (), place, minutes, again=again)
     except ValueError as error:

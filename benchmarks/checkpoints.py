@@ -7,9 +7,10 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from benchmarks.finetune import BASE, BASES, finetune
 from benchmarks.rows import read_rows
@@ -96,14 +97,15 @@ def run_logged(arguments: Sequence[str], log: Path) -> bool:
     return done.returncode == 0
 
 
-def make(checkpoint: Checkpoint, sets: Path, output: Path, threads: int, bfloat16: bool) -> bool:
+def make(checkpoint: Checkpoint, sets: Path, output: Path, threads: int, bfloat16: bool, device: str) -> bool:
     """Train a checkpoint, if that was not done before; gives whether it stands now.
 
     Leaves ``OUTPUT/NAME``, and beside it ``NAME.log``.
     """
     if (output / checkpoint.name).is_dir():
         return True
-    told = json.dumps({"checkpoint": asdict(checkpoint), "threads": threads, "bfloat16": bfloat16})
+    how = {"threads": threads, "bfloat16": bfloat16, "device": device}
+    told = json.dumps({"checkpoint": asdict(checkpoint), "how": how})
     return run_logged(["-m", "benchmarks.checkpoints", told, str(sets), str(output)], output / f"{checkpoint.name}.log")
 
 
@@ -113,14 +115,14 @@ def _make_here(told: str, sets: Path, output: Path) -> None:
     checkpoint = Checkpoint(**asked["checkpoint"])
     partial = output / f"{checkpoint.name}.partial"
     shutil.rmtree(partial, ignore_errors=True)
-    _train(checkpoint, sets, partial, asked["threads"], asked["bfloat16"])
+    _train(checkpoint, sets, partial, asked["how"])
     partial.rename(output / checkpoint.name)
 
 
-def _train(checkpoint: Checkpoint, sets: Path, output: Path, threads: int, bfloat16: bool) -> None:
+def _train(checkpoint: Checkpoint, sets: Path, output: Path, how: Mapping[str, Any]) -> None:
     task = task_named(checkpoint.task)
     rows = read_rows(checkpoint.rows(sets, "train"), task.form)
-    recipe = replace(checkpoint.recipe, threads=threads, bfloat16=bfloat16)
+    recipe = replace(checkpoint.recipe, **how)
     finetune(BASES[checkpoint.family].home(), task, rows, output, recipe)
 
 

@@ -81,6 +81,8 @@ class Place:
     threads: int = 1
     bfloat16: bool = False
     """Whether checkpoints are fine-tuned in bfloat16, where the processor multiplies it faster."""
+    device: str = "cpu"
+    """What trains and runs, as PyTorch calls it."""
 
     @property
     def sets(self) -> Path:
@@ -105,7 +107,7 @@ class Place:
         """
         self.prepare(checkpoint.data)
         output = self.home / "checkpoints"
-        if not make(checkpoint, self.sets, output, self.threads, self.bfloat16):
+        if not make(checkpoint, self.sets, output, self.threads, self.bfloat16, self.device):
             raise CellError(f"the training failed; see {output / checkpoint.name}.log")
         return output / checkpoint.name
 

@@ -24,7 +24,7 @@ from benchmarks.harness import Arm, Cell, Place
 from benchmarks.prune import rows_of
 
 FORMS = (COMPACT, ONNX_INT8)
-"""The forms of every model, in this order."""
+"""The forms of every model, in this order; the second is for processors alone."""
 SHOWN = 64
 """Inputs that a form is made by."""
 
@@ -46,13 +46,14 @@ def forms_along(
     fit, deciding = (str(rows_of(cell.checkpoint, part, arm, place)) for part in ("calibrate", "validation"))
     knobs = {"method": "compress", "within_points": None, "confirm": 0, **arm.knobs}
     opened = PruningRun.open(
-        read_run({"checkpoint": str(home), "validation": deciding, "calibrate": fit, "config": knobs})
+        read_run({"checkpoint": str(home), "validation": deciding, "calibrate": fit, "config": knobs}),
+        device=place.device,
     )
     for trial in opened.trials():
         if trial.verdict not in (Verdict.BASE, Verdict.ACCEPT):
             continue
         finished = Finished(checkpoint, opened.plan, opened.compact_model(), few)
-        for name in FORMS:
+        for name in FORMS if place.device == "cpu" else (COMPACT,):
             yield _budget(trial, arm), opened.plan, loaded_form(finished, name, directory / str(trial.seq))
 
 

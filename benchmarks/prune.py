@@ -85,7 +85,7 @@ def prune_command(checkpoint: Checkpoint, arm: Arm, place: Place, home: Path, re
             f"--{_OPTIONS.get(part, part)}={rows_of(checkpoint, part, arm, place)}"
             for part in (*arm.usual_parts, *arm.parts)
         ),
-        *(f"--output={result}", f"--preset={arm.preset}", f"--forms={','.join(arm.forms)}", "--device=cpu"),
+        *(f"--output={result}", f"--preset={arm.preset}", f"--forms={','.join(arm.forms)}", f"--device={place.device}"),
         *(f"--set={name}={json.dumps(value)}" for name, value in (knobs | dict(arm.knobs)).items()),
         *(f"--finetune={name}={json.dumps(value)}" for name, value in arm.finetune.items()),
     ]

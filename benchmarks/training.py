@@ -40,7 +40,8 @@ class Recipe:
     """Gradients longer than this are cut to it."""
     threads: int = 2
     bfloat16: bool = False
-    """Multiply matrices in bfloat16 (weights stay float32) where this processor does so faster than in float32."""
+    """Multiply matrices in bfloat16 (weights stay float32) where the device does so faster than in float32."""
+    device: str = "cpu"
 
 
 def fit(model: Any, tokenizer: Any, task: Task[RowT], rows: Sequence[RowT], recipe: Recipe) -> None:
@@ -53,18 +54,18 @@ def fit(model: Any, tokenizer: Any, task: Task[RowT], rows: Sequence[RowT], reci
         optimizer, int(recipe.warmup * steps), steps
     )
     shuffle = random.Random(recipe.seed)  # noqa: S311 - an experiment's seed, not a secret
-    gain = gain_in_rate(torch.device("cpu")) if recipe.bfloat16 else 0.0
+    gain = gain_in_rate(torch.device(recipe.device)) if recipe.bfloat16 else 0.0
     low = gain > 1
     if recipe.bfloat16:
         chosen = "bfloat16" if low else "float32"
         print(f"bfloat16 runs at {gain:.2g} times the rate of float32 here; training in {chosen}", flush=True)
-    model.train()
+    model.to(recipe.device).train()
     for epoch in range(recipe.epochs):
         start, total = time.monotonic(), 0.0
         for batch in _batches(rows, recipe.batch_size, task.length, shuffle):
             inputs = task.encode(tokenizer, batch, model.config, recipe.max_length)
-            with torch.autocast("cpu", torch.bfloat16, enabled=low):
-                loss = model(**inputs).loss
+            with torch.autocast(torch.device(recipe.device).type, torch.bfloat16, enabled=low):
+                loss = model(**{name: values.to(recipe.device) for name, values in inputs.items()}).loss
             loss.backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), recipe.gradient_norm)
             optimizer.step()

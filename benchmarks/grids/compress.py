@@ -79,7 +79,7 @@ def measure_cell(cell: Cell, arm: Arm, place: Place) -> Content:
     named, result, began = cell.checkpoint, place.home / "runs" / cell.name, time.monotonic()
     home, asked = place.trained(named), replace(arm, rows={**arm.rows, **cell.rows})
     deciding, held_out = (read_rows(str(rows_of(named, part, asked, place))) for part in ("validation", "test"))
-    checkpoint = load_checkpoint(home).for_rows(deciding)
+    checkpoint = load_checkpoint(str(home), place.device).for_rows(deciding)
     config = make_config(knobs={"max_length": named.max_length})
     first = prepare(deciding, checkpoint, config)
     test = prepare_like(first, held_out, checkpoint, config)
@@ -104,7 +104,8 @@ def measure_cell(cell: Cell, arm: Arm, place: Place) -> Content:
         point = path.setdefault(budget, _point(budget, plan, targets) | {"test": figures["test"], "forms": {}})
         speed = {f"speed_{one.batch}": one.model_dump(mode="json") for one in of_form}
         point["forms"][form.name] = {**figures, **speed}
-    report = {"seconds": seconds, "environment": describe("cpu"), "path": list(path.values())}
+    on = {} if place.device == "cpu" else {"on": place.device}
+    report = on | {"seconds": seconds, "environment": describe(place.device), "path": list(path.values())}
     return {"metric": metric, "checkpoint": checkpoint.sha256, "report": report}
 
 
@@ -229,7 +230,11 @@ def _deployed(cells: Sequence[Content]) -> list[Deployed]:
     for budget in (1.0, *BUDGETS):
         element = None if budget == 1 else encoder_share(budget)
         for form in FORMS:
-            taken = [(cell, point["forms"][form]) for cell, point in points if point["element"] == element]
+            taken = [
+                (cell, point["forms"][form])
+                for cell, point in points
+                if point["element"] == element and form in point["forms"]
+            ]
             by_set = grouped([{"data": cell["data"], **told} for cell, told in taken], "data").values()
             changes = [mean(POINT * one["change"]["value"] for one in group) for group in by_set]
             if changes:
@@ -299,15 +304,22 @@ _FORM_TITLES = {COMPACT: "PyTorch", ONNX_INT8: "ONNX int8"}
 def _in_forms(cells: Sequence[Content]) -> dict[tuple[str, str], list[Content]]:
     """The cells that know forms and were measured as is asked for now, by model and arm."""
     told = [cell for cell in cells if cell["arm"] in (COMPRESS, POLISHED) and "otherwise" not in cell]
-    known = [cell for cell in told if "forms" in cell["report"]["path"][0]]
+    known = [_with_device(cell) for cell in told if "forms" in cell["report"]["path"][0]]
     order = sorted(known, key=lambda cell: (cell["model"] != BASE, cell["arm"] != COMPRESS))
     return grouped(order, "model", "arm")
+
+
+def _with_device(cell: Content) -> Content:
+    """A cell whose model says what it ran on, if that was no processor: speeds of different devices have no common mean."""
+    report = cell["report"]
+    return {**cell, "model": f"{cell['model']} on {report['environment']['device']}"} if "on" in report else cell
 
 
 def pictures(cells: Sequence[Content]) -> dict[str, str]:
     """The points that are lost against the speed that is won, by model: SVG by name."""
     lines: dict[str, list[Line]] = {}
-    for (model, arm), group in _in_forms(cells).items():
+    in_forms = {(model, arm): group for (model, arm), group in _in_forms(cells).items() if model in _MODELS}
+    for (model, arm), group in in_forms.items():
         for form in FORMS:
             points = [(one.times[0], mean(one.changes)) for one in _deployed(group) if one.form == form]
             title = _FORM_TITLES[form] + (", polished" if arm == POLISHED else "")

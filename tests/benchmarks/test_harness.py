@@ -151,7 +151,11 @@ def test_a_cell_that_was_measured_otherwise_is_measured_again_while_there_is_tim
 def test_the_command_lists_grids_and_refuses_what_there_is_not(tmp_path: Path) -> None:
     told = CliRunner().invoke(app, ["list"])
     assert [line.partition(":")[0] for line in told.output.splitlines()] == list(GRIDS)
-    for words, complaint in ((["none"], "there is no grid"), (["rank", "--only", "none-*"], "no cell is called")):
+    for words, complaint in (
+        (["none"], "there is no grid"),
+        (["rank", "--only", "none-*"], "no cell is called"),
+        (["rank", "--device", "cuda"], "measured on the CPU"),
+    ):
         refused = CliRunner().invoke(app, ["run", *words, "--source", str(tmp_path)])
         assert refused.exit_code == 2
         assert complaint in refused.output
@@ -172,6 +176,8 @@ def test_a_checkpoint_that_stands_is_not_trained_and_one_that_cannot_be_leaves_o
     assert place.trained(TINY) == weights.parent
     assert weights.stat().st_mtime_ns == written
     home = weights.parent.parent
-    assert not make(replace(TINY, name="broken", data="gone"), place.sets, home, threads=1, bfloat16=False)
+    assert not make(
+        replace(TINY, name="broken", data="gone"), place.sets, home, threads=1, bfloat16=False, device="cpu"
+    )
     assert not (home / "broken").exists()
     assert "gone/train.jsonl" in (home / "broken.log").read_text()
