@@ -18,7 +18,7 @@ from axformer.data.columns import OWN_ANSWERS
 from axformer.methods.progress import Progress, meter_of
 from axformer.plan.elements import Dimensions, label_of
 from axformer.plan.trial import Phase, Trial, Verdict
-from axformer.reporting.card_tables import SETS, share, sizes_of, without_removal
+from axformer.reporting.card_tables import BEFORE_TRAINING, SETS, before_training, share, sizes_of, without_removal
 from axformer.surroundings import Surroundings
 from axformer.wire.data_summary import ENOUGH_TOKENS, Refitted
 from axformer.wire.metrics import in_words
@@ -198,20 +198,21 @@ def fit_line(refit: Mapping[str, Any]) -> str:
 
 def before_and_after(report: Mapping[str, Any]) -> Table:
     """The figures of a report side by side; figures that one side lacks are left out."""
-    base, pruned = report["base"], report["pruned"]
+    base, pruned, cut = report["base"], report["pruned"], before_training(report)
     table = Table(title="Before and after", title_justify="left", caption_justify="left")
-    for name in ("", "before", "after", "change"):
+    for name in ("", "before", *([BEFORE_TRAINING] if cut else []), "after", "change"):
         table.add_column(name, justify="left" if not name else "right")
     is_own = ((report.get("data") or {}).get("validation") or {}).get("labels_as") == OWN_ANSWERS
     for data, name in SETS.items():
         if is_own and data == "validation":
             continue  # the unlabelled rows say the same, and better
         for key, before in (base.get(data) or {}).items():
-            after = pruned[data][key]
-            table.add_row(f"{name} {in_words(key)}", f"{before:.4f}", f"{after:.4f}", f"{after - before:+.4f}")
+            after, what = pruned[data][key], f"{name} {in_words(key)}"
+            between = [cut.get(what, "")] if cut else []
+            table.add_row(what, f"{before:.4f}", *between, f"{after:.4f}", f"{after - before:+.4f}")
     table.add_section()
-    for row in sizes_of(report):
-        table.add_row(*row)
+    for what, first, *rest in sizes_of(report):
+        table.add_row(what, first, *([""] if cut else []), *rest)
     before, between, after = base.get("latency_ms"), report.get("one_position_ms"), pruned.get("latency_ms")
     if before is not None and between is not None and after is not None:
         table.caption = without_removal(before, between, after)

@@ -14,6 +14,8 @@ MOST_NAMED = 60
 """Most removed elements that a card lists; beyond that it shows what is left of each layer."""
 SETS = {"validation": "validation", "confirming": "confirming", "unlabelled": "answers as before,", "test": "held-out"}
 """The data sets of a report and the names that tables use for them."""
+BEFORE_TRAINING = "cut, not trained"
+"""The column of the smaller model before it was trained."""
 SIZES = (
     ("parameters", "parameters", 1, ",.0f"),
     ("parameters of the encoder", "encoder_parameters", 1, ",.0f"),
@@ -26,8 +28,26 @@ SIZES = (
 
 
 def before_and_after(report: Report) -> Table:
-    """Scores and sizes of both models."""
-    return Table(["measure", "before", "after", "change"], _scores(report) + sizes_of(dict(report)))
+    """Scores and sizes of both models, and scores of the smaller one before it was trained."""
+    rows, cut = _scores(report) + sizes_of(dict(report)), before_training(report.model_dump(include={"finetune"}))
+    if not cut:
+        return Table(["measure", "before", "after", "change"], rows)
+    between = [[what, before, cut.get(what, ""), *rest] for what, before, *rest in rows]
+    return Table(["measure", "before", BEFORE_TRAINING, "after", "change"], between)
+
+
+def before_training(report: Mapping[str, Any]) -> dict[str, str]:
+    """The scores of the smaller model before it was trained, by what they measure; empty if it was not.
+
+    Args:
+        report: the fields of a report.
+    """
+    before: Mapping[str, Any] = (report.get("finetune") or {}).get("before") or {}
+    return {
+        f"{name} {in_words(key)}": f"{value:.4f}"
+        for data, name in SETS.items()
+        for key, value in (before.get(data) or {}).items()
+    }
 
 
 def by_layer(plan: Plan, dimensions: Dimensions) -> Table:

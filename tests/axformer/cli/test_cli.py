@@ -334,6 +334,13 @@ def test_the_closing_table_shows_the_change() -> None:
         assert part in shown
     assert "encoder" not in shown, "older reports do not tell it"
     assert "alone" not in shown
+    assert "not trained" not in shown
+    trained = " ".join(
+        printed(closing_table(report | {"finetune": {"before": {"validation": {"loss": 0.45}}}})).split()
+    )
+    assert "before ┃ cut, not trained ┃ after" in trained
+    assert "validation loss │ 0.5000 │ 0.4500 │ 0.4000 │ -0.1000" in trained
+    assert "parameters │ 1,000 │ │ 750 │ -25.0%" in trained
 
 
 def test_the_closing_table_tells_the_encoder_and_what_is_no_pruning() -> None:

@@ -1,6 +1,7 @@
 """Compression and then a training with the untouched model as teacher, from rows without labels."""
 
 import json
+import re
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -117,6 +118,8 @@ def test_a_polish_trains_the_refitted_model_of_every_budget(place: Path, tmp_pat
     assert (told["settings"]["teacher_weight"], told["settings"]["epochs"]) == (1.0, 2)
     card = " ".join((tmp_path / "result" / "README.md").read_text().split())
     assert "`axformer apply --upto` makes models of the same size, without the polish." in card
+    losses = [told["before"]["validation"]["loss"], report["pruned"]["validation"]["loss"]]
+    assert re.search(rf"validation loss \|[^|]*\| {losses[0]:.4f} \| {losses[1]:.4f}", card), "each step has its figure"
     again = polished(place, 2)
     assert [trial.loss for trial in again.trials(surroundings=Surroundings(tmp_path / "state"))] == [
         trial.loss for trial in after
