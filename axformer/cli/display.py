@@ -208,8 +208,8 @@ def before_and_after(report: Mapping[str, Any]) -> Table:
             continue  # the unlabelled rows say the same, and better
         for key, before in (base.get(data) or {}).items():
             after, what = pruned[data][key], f"{name} {in_words(key)}"
-            between = [cut.get(what, "")] if cut else []
-            table.add_row(what, f"{before:.4f}", *between, f"{after:.4f}", f"{after - before:+.4f}")
+            middle = [cut.get(what, "")] if cut else []
+            table.add_row(what, f"{before:.4f}", *middle, f"{after:.4f}", f"{after - before:+.4f}")
     table.add_section()
     for what, first, *rest in sizes_of(report):
         table.add_row(what, first, *([""] if cut else []), *rest)
