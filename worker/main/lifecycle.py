@@ -150,7 +150,7 @@ def _end(**_: Any) -> None:
     for announcer, supervisor in _running:
         announcer.join()
         supervisor.stop()
-    _keeper.stop()
+    _keeper.close()
     _contexts.close()
 
 

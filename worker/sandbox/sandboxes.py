@@ -7,7 +7,7 @@ import structlog
 from store.settings import Settings
 from worker.sandbox.process import Start
 from worker.sandbox.sandbox import Sandbox
-from worker.sandbox.warm_parent import Forks
+from worker.sandbox.warm_parent import fork_from_kept
 
 _LOG = structlog.get_logger(__name__)
 
@@ -15,14 +15,13 @@ _LOG = structlog.get_logger(__name__)
 class Sandboxes:
     """Starts sandboxes. As a context manager it ends the sandbox that was started ahead but not taken."""
 
-    def __init__(self, settings: Settings, start: Start | None = None) -> None:
+    def __init__(self, settings: Settings, start: Start = fork_from_kept) -> None:
         """
         Args:
-            start: starts processes; None to fork them from a warm parent.
+            start: starts processes.
         """
         self._settings = settings
-        self._forks = Forks()
-        self._start = self._forks if start is None else start
+        self._start = start
         self._ahead: Sandbox | None = None
         self._taking = threading.Lock()
 
@@ -36,7 +35,7 @@ class Sandboxes:
         """Start a sandbox ahead unless one is alive."""
         if self._ahead is not None and not self._ahead.is_alive():
             _LOG.warning("sandbox_died", reason="it ended before it had a job")
-            self._close_ahead()
+            self.close()
         if self._ahead is None:
             self._ahead = Sandbox(self._settings, self._start)
         return self._ahead
@@ -54,11 +53,7 @@ class Sandboxes:
         return taken
 
     def close(self) -> None:
-        """End the sandbox that was not taken, and this process's own warm parent if it has one."""
-        self._close_ahead()
-        self._forks.close()
-
-    def _close_ahead(self) -> None:
+        """End the sandbox that was not taken."""
         if self._ahead is not None:
             self._ahead.close()
             self._ahead = None

@@ -5,7 +5,6 @@ import os
 import socket
 import subprocess
 import sys
-import threading
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -14,6 +13,7 @@ from tempfile import TemporaryDirectory
 import structlog
 
 from store.settings import Settings
+from worker.base.periodic import Periodic
 from worker.sandbox import parent
 from worker.sandbox.lines import PipeEnd
 from worker.sandbox.process import INPUTS, LOG, MADE, ConfinedProcess
@@ -89,62 +89,38 @@ class WarmParent:
             self._running = None
 
 
-class Keeper:
+class Keeper(Periodic):
     """A thread that keeps a parent for the lifetime of the worker."""
 
     def __init__(self, program: str = PROGRAM) -> None:
+        super().__init__("warm-parent", _LOOK_SECONDS)
         self._program = program
-        self._running: tuple[threading.Thread, WarmParent] | None = None
-        self._over = threading.Event()
+        self._warm: WarmParent | None = None
 
     def start(self) -> None:
         """Start the parent, and pass its address to child processes through the environment."""
-        warm = WarmParent(self._program)
-        warm.keep()
-        os.environ[ADDRESS] = warm.address
-        thread = threading.Thread(target=self._run, args=(warm,), name="warm-parent", daemon=True)
-        thread.start()
-        self._running = thread, warm
+        self._warm = WarmParent(self._program)
+        self._warm.keep()
+        os.environ[ADDRESS] = self._warm.address
+        super().start()
 
-    def stop(self) -> None:
-        """Stop the thread and the parent."""
-        if self._running is not None:
-            thread, warm = self._running
-            self._over.set()
-            thread.join()
-            warm.close()
-
-    def _run(self, warm: WarmParent) -> None:
-        while not self._over.wait(_LOOK_SECONDS):
-            warm.keep()
-
-
-class Forks:
-    """Starts confined processes (:data:`worker.sandbox.process.Start`).
-
-    They are forked by the parent that the worker's main process keeps, or else by one that this object starts.
-    """
-
-    def __init__(self) -> None:
-        self._own: WarmParent | None = None
-
-    def __call__(self, directory: Path, settings: Settings) -> ConfinedProcess:
-        """Request a process; it starts once the parent has finished its imports."""
-        return fork(self._address(), directory, settings)
+    def once(self) -> None:
+        """Start another parent if this one has died."""
+        if self._warm is not None:
+            self._warm.keep()
 
     def close(self) -> None:
-        """End the parent that this object started, if any."""
-        if self._own is not None:
-            self._own.close()
-            self._own = None
+        """End the thread, if it was started, and the parent."""
+        if self._warm is not None:
+            self.stop()
+            self.join()
+            self._warm.close()
 
-    def _address(self) -> str:
-        if ADDRESS in os.environ:
-            return os.environ[ADDRESS]
-        if self._own is None:
-            self._own = WarmParent()
-        self._own.keep()
-        return self._own.address
+
+def fork_from_kept(directory: Path, settings: Settings) -> ConfinedProcess:
+    """Request a process (:data:`worker.sandbox.process.Start`) of the parent that the worker's main process keeps; it starts
+    once the parent has finished its imports."""
+    return fork(os.environ[ADDRESS], directory, settings)
 
 
 def fork(address: str, directory: Path, settings: Settings) -> ConfinedProcess:

@@ -27,7 +27,7 @@ from worker.job.runner import run_job
 from worker.sandbox.errors import RestrictionsMissingError
 from worker.sandbox.parent import NAME
 from worker.sandbox.sandboxes import Sandboxes
-from worker.sandbox.warm_parent import Forks
+from worker.sandbox.warm_parent import ADDRESS, Keeper
 
 __all__ = ["context", "opened", "post", "settings", "watch"]
 
@@ -41,18 +41,20 @@ NAMES = {KINDS[form].directory for form in FORMS} | {
 }
 
 
-@pytest.fixture(scope="module")
-def forks() -> Iterator[Forks]:
-    """Has a parent that imports the libraries once, as in a worker, for the jobs of all these tests."""
-    forks = Forks()
+@pytest.fixture(scope="module", autouse=True)
+def kept_parent() -> Iterator[None]:
+    """A parent that imports the libraries once, as in a worker, for the jobs of all these tests."""
+    keeper = Keeper()
     with forked.forking():
-        yield forks
-    forks.close()
+        keeper.start()
+        yield
+    keeper.close()
+    del os.environ[ADDRESS]
 
 
 @pytest.fixture
-def confined(context: WorkerContext, forks: Forks) -> Iterator[WorkerContext]:
-    with Sandboxes(context.settings, forks) as sandboxes:
+def confined(context: WorkerContext) -> Iterator[WorkerContext]:
+    with Sandboxes(context.settings) as sandboxes:
         sandboxes.prepare().make_ready()
         yield replace(context, sandboxes=sandboxes)
 

@@ -22,7 +22,7 @@ from worker.sandbox.launch import ROOT as OWN_ROOT
 from worker.sandbox.parent import NAME
 from worker.sandbox.process import INPUTS, MADE, ConfinedProcess
 from worker.sandbox.restrictions import ROOT, environment
-from worker.sandbox.warm_parent import ADDRESS, NOWHERE, Forks, Keeper, WarmParent, fork
+from worker.sandbox.warm_parent import ADDRESS, NOWHERE, Keeper, WarmParent, fork, fork_from_kept
 
 SECONDS = 120.0
 CANARY = "canary-secret"
@@ -320,13 +320,13 @@ def test_processes_of_a_worker_fork_from_the_parent_that_its_main_process_keeps(
 ) -> None:
     settings = Settings(database_url=SecretStr("postgresql://nowhere/none"), var_dir=tmp_path)
     monkeypatch.setenv(ADDRESS, "")
-    keeper, forks = Keeper(obedient.__name__), Forks()
+    keeper = Keeper(obedient.__name__)
     keeper.start()
     try:
         for name in ("one", "two"):
             for part in (INPUTS, MADE):
                 (tmp_path / name / part).mkdir(mode=0o700, parents=True)
-            process = forks(tmp_path / name, settings)
+            process = fork_from_kept(tmp_path / name, settings)
             wait_until(lambda process=process: process.pid is not None)
             parent = psutil.Process(psutil.Process(process.pid).ppid())
             assert parent in psutil.Process().children()
@@ -334,8 +334,7 @@ def test_processes_of_a_worker_fork_from_the_parent_that_its_main_process_keeps(
             parent.kill()  # the keeper starts another
             wait_until(lambda parent=parent: not parent.is_running())
     finally:
-        keeper.stop()
-        forks.close()
+        keeper.close()
     assert not Path(os.environ[ADDRESS]).exists()
 
 
