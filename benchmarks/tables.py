@@ -57,8 +57,8 @@ def counted(grid: Grid, cells: Sequence[Content]) -> str:
     earlier = sum(cell["cell"] not in planned for cell in cells)
     told = f"{there} of {len(planned)} cells"
     if otherwise:
-        told += f", {otherwise} of them otherwise than is asked for now"
-    return told + (f", and {earlier} that can no longer be measured" if earlier else "")
+        told += f" ({otherwise} of them by an earlier version)"
+    return told + (f" and {earlier} of ways that are not kept" if earlier else "")
 
 
 def words(name: str) -> str:
