@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from axformer.config import CompressConfig, RunConfig
+from axformer.config.compress import POLISHED
 from axformer.data.encoding import Encoded
 from axformer.devices import gain_in_rate
 from axformer.intake.checkpoint import Checkpoint
@@ -21,8 +22,8 @@ from axformer.scores.task_tests import is_share_right, too_few_rows
 from axformer.wire.data_summary import ENOUGH_TOKENS
 from axformer.wire.metrics import EMBEDDING, REGRESSION
 
-POLISHED, MANY_TEXTS = 0.35, 4_000
-"""Where a polish was measured to pay: shares of the operations that are left, and texts to train on."""
+MANY_TEXTS = 4_000
+"""Texts with which a polish was measured to pay."""
 CALIBRATION = "calibration"
 """The name of separate calibration data."""
 UNLABELLED_ROWS = "unlabelled data"

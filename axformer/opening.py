@@ -7,6 +7,7 @@ import torch
 
 from axformer.config import RunConfig
 from axformer.config.common import BY_ROWS
+from axformer.config.compress import USUAL_POLISH, CompressConfig
 from axformer.config.goals import GoalName, parse_goal
 from axformer.data.columns import ANSWERS, OWN_ANSWERS, Columns, DataSource
 from axformer.data.encoding import Encoded
@@ -26,11 +27,11 @@ from axformer.intake.dataset import (
 from axformer.intake.likeness import figures_of, unlike
 from axformer.intake.parts import split_off
 from axformer.new_head import Headed, loaded_again, train_head
-from axformer.notes import UNLABELLED_ROWS, confirming_rows
+from axformer.notes import MANY_TEXTS, UNLABELLED_ROWS, confirming_rows
 from axformer.pulse import beat
 from axformer.repair.freezing import check_freezes
 from axformer.repair.teacher import for_teacher
-from axformer.repair.training import Training, check_trainable
+from axformer.repair.training import FIXED_MASKS, Training, check_trainable
 from axformer.scores.own_answers import check_can_answer, split, with_own_answers, without_those_of
 from axformer.scores.planning import POINT, USUAL_RATE, smallest_margin
 from axformer.scores.task_tests import takes_unlabelled
@@ -45,6 +46,8 @@ from axformer.wire.metrics import EMBEDDING
 from axformer.wire.references import DataRef, shown_name
 from axformer.wire.run import WITHOUT_LABELS, SettledRun
 
+_MOST_TAUGHT = 40_000
+"""Texts that a polish goes through, in all its epochs, where nobody named their number: more take hours on a processor."""
 _EVERY_ANSWERED = (
     "every question is taken to have an answer, as no label says otherwise; give labelled rows too to a model that may give "
     "none"
@@ -287,6 +290,20 @@ def by_rows(
         "certify fewer"
     )
     return config.model_copy(update={"within_points": points}), [note]
+
+
+def polish_by_texts(config: RunConfig, inputs: Inputs) -> tuple[RunConfig, list[str]]:
+    """The knobs with the epochs of a polish that nobody named, where the texts are to decide that, and a note."""
+    if not isinstance(config, CompressConfig) or config.polish is not None:
+        return config, []
+    texts = 0 if inputs.texts is None else len(inputs.texts.samples)
+    is_possible = inputs.repair is None and inputs.checkpoint.task.name not in FIXED_MASKS
+    epochs = min(USUAL_POLISH, _MOST_TAUGHT // texts) if is_possible and texts >= MANY_TEXTS else 0
+    note = (
+        f"polish={epochs}: so much is to go that the untouched model then teaches what is left its answers to all {texts:,} "
+        "calibration rows, without labels; polish=0 leaves that out"
+    )
+    return config.model_copy(update={"polish": epochs}), [note] if epochs else []
 
 
 def check_fits(config: RunConfig, checkpoint: Checkpoint, repair: Training | None) -> None:

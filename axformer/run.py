@@ -23,7 +23,7 @@ from axformer.methods.confirmation import CONFIRMING, UNLABELLED, Choosing, meas
 from axformer.methods.decisions import Decisions
 from axformer.model.number_format import cast
 from axformer.notes import CALIBRATION, notes_on, on_polish
-from axformer.opening import Inputs, by_rows, check_fits, open_inputs, with_trained_head
+from axformer.opening import Inputs, by_rows, check_fits, open_inputs, polish_by_texts, with_trained_head
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial
 from axformer.publishing import Decided, Made, publish
@@ -67,8 +67,9 @@ class PruningRun:
         if by_partners:  # which stand in the place of labels
             self._confirming, self._unlabelled = inputs.unlabelled, None
         check_deciding(self.deciding)
-        self.config, self._on_points = by_rows(config, self._confirming, self._unlabelled)
-        config = self.config
+        config, polished = polish_by_texts(config, inputs)
+        config, pointed = by_rows(config, self._confirming, self._unlabelled)
+        self.config, self._on_knobs = config, [*polished, *pointed]
         self._test = inputs.test
         self._repair = inputs.repair
         self.calibration = calibration
@@ -271,7 +272,7 @@ class PruningRun:
             *(f"validation data: {note}" for note in drawn),
             *self._method.notes(self.config, self.deciding.samples, is_trained=self._repair is not None),
             *(f"{name} data: {doubt}" for name, doubt in self._doubts.items()),
-            *self._on_points,
+            *self._on_knobs,
         ]
 
     @cached_property

@@ -192,8 +192,11 @@ class RunConfig(BaseModel):
                 "train",
             )
 
-    def calibrated(self) -> Self:
+    def calibrated(self, *, is_trained: bool = False) -> Self:  # noqa: ARG002 - as for every method
         """The knobs of a run that has calibration data of its own.
+
+        Args:
+            is_trained: whether it has training data too.
 
         Raises:
             ConfigError: nothing would be measured on it.

@@ -10,6 +10,10 @@ from axformer.plan.elements import Dimensions
 
 CONFIRM_IF_CALIBRATED = 0.8
 """The default of ``confirm`` with calibration data of its own (``docs/statistics.md``)."""
+POLISHED = 0.35
+"""Shares of the operations up to which a polish was measured to pay (``docs/compress.md``)."""
+USUAL_POLISH = 2
+"""Epochs of a polish that nobody named."""
 
 
 _MADE = """
@@ -52,11 +56,12 @@ class CompressConfig(RunConfig):
     input of median length, measured block by block on the device of the run. ``target_speedup`` counts the same."""
     repair: Literal["refit", "none"] = "refit"
     """``refit`` fits the remaining weights to the outputs of the untouched model; ``none`` leaves them as they are."""
-    polish: int = Field(default=0, ge=0, le=100)
+    polish: int | None = Field(default=0, ge=0, le=100)
     """Train what each budget leaves for this many epochs on the calibration rows, all of them unless ``calibrate_rows`` says
     otherwise, with the untouched model as the only teacher (COMPRESS, section 2): no label is looked at, and the certificate is
     of the trained models. It costs a training for each budget; where no epoch brings the predictions for the deciding rows
-    nearer to the teacher's, the model stays as it was. 0 trains nothing."""
+    nearer to the teacher's, the model stays as it was. 0 trains nothing; None trains for at most two epochs where 4,000 to
+    40,000 rows calibrate, as is done by default for a ``target_speedup`` of about three or more."""
     table_rows: int = Field(default=128, ge=1)
     """Number of deciding rows for the level table, or of calibration rows if fewer decide. More rows make the table more
     reliable and take proportionally longer."""
@@ -70,11 +75,14 @@ class CompressConfig(RunConfig):
             return knobs if knobs.get("within_points") is not None else {"within_points": None, "confirm": 0.0, **knobs}
         return knobs
 
-    def calibrated(self) -> Self:
-        config = super().calibrated()
-        if "confirm" in self.model_fields_set or self.within_points is None:
-            return config
-        return config.model_copy(update={"confirm": CONFIRM_IF_CALIBRATED})
+    def calibrated(self, *, is_trained: bool = False) -> Self:
+        config, update = super().calibrated(is_trained=is_trained), dict[str, Any]()
+        if "confirm" not in self.model_fields_set and self.within_points is not None:
+            update["confirm"] = CONFIRM_IF_CALIBRATED
+        is_strong = self.target_speedup is not None and 1 / self.target_speedup <= POLISHED
+        if "polish" not in self.model_fields_set and is_strong and not is_trained:
+            update["polish"] = None
+        return config.model_copy(update=update)
 
     @property
     def asks_for_time(self) -> bool:
@@ -87,7 +95,11 @@ class CompressConfig(RunConfig):
 
     @property
     def needs(self) -> Needs:
-        return Needs(fitting=self.repair == "refit", gradients=True, calibration=True, polish=self.polish)
+        return Needs(fitting=self.repair == "refit", gradients=True, calibration=True, polish=self._most_epochs)
+
+    @property
+    def _most_epochs(self) -> int:
+        return USUAL_POLISH if self.polish is None else self.polish
 
     @classmethod
     def applied_otherwise(cls, knobs: Mapping[str, Any], *, has_new_head: bool) -> str | None:  # noqa: ARG003

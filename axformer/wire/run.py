@@ -95,7 +95,7 @@ class Run(Schema):
             raise ConfigError("an encoder gets a new head or is pooled, not both; leave one out", "pooling")
         if self.calibrate is not None:
             with _field("calibrate"):
-                config = config.calibrated()
+                config = config.calibrated(is_trained=self.train is not None)
         self._check_labels(config)
         return SettledRun(
             run=Run(**{name: getattr(self, name) for name in self.model_fields_set & Run.model_fields.keys()}),

@@ -276,14 +276,16 @@ _COMMANDS = {
     (1.0, COMPRESS): "axformer my-model",
     (0.5, COMPRESS): "axformer prune my-model --data rows.jsonl --goal operations=2 --forms compact,onnx_int8",
     (0.25, COMPRESS): "... --goal operations=4",
-    (0.25, POLISHED): "... --goal operations=4 --calibrate texts.jsonl --set polish=2",
+    (0.25, POLISHED): "... --goal operations=4 --calibrate texts.jsonl",
 }
 """What one runs for a model of the table: by budget and arm."""
 
 
 def what_to_run(cells: Sequence[Content]) -> str:
-    """Commands, and what their files in ONNX int8 bring and cost the small model."""
-    found = {arm: _deployed(group) for (model, arm), group in _in_forms(cells).items() if model == BASE}
+    """Commands, and what their files in ONNX int8 bring and cost the small model, all on the same sets."""
+    groups = {arm: group for (model, arm), group in _in_forms(cells).items() if model == BASE}
+    of_all = set.intersection(*({cell["data"] for cell in group} for group in groups.values()))
+    found = {arm: _deployed([cell for cell in group if cell["data"] in of_all]) for arm, group in groups.items()}
     rows = []
     for (budget, arm), command in _COMMANDS.items():
         for one in found.get(arm, ()):

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 
+from axformer import opening
 from axformer.artifact import load
 from axformer.config import CompressConfig
 from axformer.data.columns import DataSource
@@ -23,6 +24,7 @@ from axformer.run import PruningRun
 from axformer.surroundings import Surroundings
 from axformer.tasks.divergence import Divergence
 from axformer.wire.finetuning import completed, make_settings
+from axformer.wire.run import SettledRun, read_run
 from axformer.wire.steps import Step, StepName
 from tests.family_cases import Case, checkpoint_of, data_of
 from tests.runs import open_run
@@ -182,6 +184,57 @@ def test_a_note_says_that_there_are_texts_enough_for_a_polish(tmp_path: Path) ->
     ):
         run = open_run(tmp_path / "checkpoint", data, config=CONFIG.model_copy(update=knobs), calibrate=texts)
         assert any("polish=2 would train each model on all 4,000 rows" in note for note in run.notes) is is_told
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """A checkpoint, and as many texts as a polish that nobody named asks for."""
+    files = tmp_path_factory.mktemp("many")
+    save_tiny_checkpoint(files / "checkpoint")
+    for name, rows in (
+        ("validation", tiny_rows(24)),
+        ("texts", tiny_rows(4000, seed=2)),
+        ("few", tiny_rows(60, seed=2)),
+    ):
+        write_rows(files / f"{name}.jsonl", rows)
+    return {name: str(files / f"{name}.jsonl") for name in ("validation", "texts", "few")} | {
+        "checkpoint": str(files / "checkpoint")
+    }
+
+
+@pytest.mark.parametrize(
+    ("asked", "most", "epochs"),
+    [
+        ({}, 40_000, 2),
+        ({"goal": "speedup=3"}, 40_000, 2),
+        ({"goal": "operations=2"}, 40_000, 0),
+        ({"goal": "within-points=1"}, 40_000, 0),
+        ({"calibrate": "few"}, 40_000, 0),
+        ({"calibrate": None}, 40_000, 0),
+        ({"train": "few", "finetune": {"epochs": 1}}, 40_000, 0),
+        ({"config": {"polish": 0}}, 40_000, 0),
+        ({"config": {"polish": 1}}, 40_000, 1),
+        ({"config": {"calibrate_rows": 30}}, 40_000, 0),
+        ({}, 7_999, 1),
+        ({}, 3_999, 0),
+    ],
+)
+def test_a_strong_target_is_polished_by_itself_where_texts_suffice(
+    asked: dict[str, Any], most: int, epochs: int, many: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opening, "_MOST_TAUGHT", most)
+    inputs = {
+        "checkpoint": "checkpoint",
+        "validation": "validation",
+        "calibrate": "texts",
+        "goal": "operations=4",
+    } | asked
+    words = {name: many.get(value, value) if isinstance(value, str) else value for name, value in inputs.items()}
+    settled = read_run({name: value for name, value in words.items() if value is not None}).settled()
+    run = PruningRun.open(SettledRun.model_validate(settled.model_dump(mode="json")))
+    assert run.config.needs.polish == run.config.model_dump()["polish"] == epochs
+    is_told = any(f"polish={epochs}: so much is to go" in note for note in run.notes)
+    assert is_told == (epochs > 0 and "config" not in asked)
 
 
 CASES = [
