@@ -300,8 +300,8 @@ def polish_by_texts(config: RunConfig, inputs: Inputs) -> tuple[RunConfig, list[
     is_possible = inputs.repair is None and inputs.checkpoint.task.name not in FIXED_MASKS
     epochs = min(USUAL_POLISH, _MOST_TAUGHT // texts) if is_possible and texts >= MANY_TEXTS else 0
     note = (
-        f"polish={epochs}: so much is to go that the untouched model then teaches what is left its answers to all {texts:,} "
-        "calibration rows, without labels; polish=0 leaves that out"
+        f"polish={epochs}, since so much is to go: the untouched model teaches what is left on all {texts:,} calibration rows, "
+        "without labels; polish=0 leaves that out"
     )
     return config.model_copy(update={"polish": epochs}), [note] if epochs else []
 

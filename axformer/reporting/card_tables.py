@@ -14,7 +14,7 @@ MOST_NAMED = 60
 """Most removed elements that a card lists; beyond that it shows what is left of each layer."""
 SETS = {"validation": "validation", "confirming": "confirming", "unlabelled": "answers as before,", "test": "held-out"}
 """The data sets of a report and the names that tables use for them."""
-BEFORE_TRAINING = "cut, not trained"
+BEFORE_TRAINING = "cut alone"
 """The column of the smaller model before it was trained."""
 SIZES = (
     ("parameters", "parameters", 1, ",.0f"),

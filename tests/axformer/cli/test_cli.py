@@ -338,7 +338,7 @@ def test_the_closing_table_shows_the_change() -> None:
     trained = " ".join(
         printed(closing_table(report | {"finetune": {"before": {"validation": {"loss": 0.45}}}})).split()
     )
-    assert "before ┃ cut, not trained ┃ after" in trained
+    assert "before ┃ cut alone ┃ after" in trained
     assert "validation loss │ 0.5000 │ 0.4500 │ 0.4000 │ -0.1000" in trained
     assert "parameters │ 1,000 │ │ 750 │ -25.0%" in trained
 

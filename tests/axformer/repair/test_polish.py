@@ -233,7 +233,7 @@ def test_a_strong_target_is_polished_by_itself_where_texts_suffice(
     settled = read_run({name: value for name, value in words.items() if value is not None}).settled()
     run = PruningRun.open(SettledRun.model_validate(settled.model_dump(mode="json")))
     assert run.config.needs.polish == run.config.model_dump()["polish"] == epochs
-    is_told = any(f"polish={epochs}: so much is to go" in note for note in run.notes)
+    is_told = any(f"polish={epochs}, since so much is to go" in note for note in run.notes)
     assert is_told == (epochs > 0 and "config" not in asked)
 
 
