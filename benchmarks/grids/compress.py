@@ -144,9 +144,9 @@ def changes(cells: Sequence[Content], budget: float) -> list[float]:
     return [change(cell, point) for cell in cells if (point := point_at(cell, budget)) is not None]
 
 
-def _standard(cells: Sequence[Content]) -> dict[tuple[str, str], list[Content]]:
+def _standard(cells: Sequence[Content], arm: str = COMPRESS) -> dict[tuple[str, str], list[Content]]:
     """Cells of the method as it is, by model and set, the small model first."""
-    standard = sorted(where(cells, arm=COMPRESS), key=lambda cell: (cell["model"] != BASE, cell["data"]))
+    standard = sorted(where(cells, arm=arm), key=lambda cell: (cell["model"] != BASE, cell["data"]))
     return grouped(standard, "model", "data")
 
 
@@ -166,8 +166,13 @@ def _heads() -> list[str]:
 
 def over_sets(cells: Sequence[Content]) -> str:
     """Means over the sets of the small model, each the mean over its seeds, with the targets."""
-    groups = [group for (model, _), group in _standard(cells).items() if model == BASE]
-    rows = []
+    rows = _over_sets(_standard(cells), "") + _over_sets(_standard(cells, POLISHED), ", polished")
+    head = ["budget", "sets", "mean", "worst set", "target", "encoder's parameters", "fewer operations"]
+    return table(head, rows)
+
+
+def _over_sets(standard: Mapping[tuple[str, str], list[Content]], how: str) -> list[list[str]]:
+    groups, rows = [group for (model, _), group in standard.items() if model == BASE], []
     for budget in BUDGETS:
         means = [mean(values) for group in groups if (values := changes(group, budget))]
         both = [
@@ -179,10 +184,9 @@ def over_sets(cells: Sequence[Content]) -> str:
         if means:
             parameters = mean(after["encoder_parameters"] / before["encoder_parameters"] for before, after in both)
             speed = mean(after["estimated_speedup"] for _, after in both)
-            figures = [f"{budget:g}", str(len(means)), f"{mean(means):+.2f}", f"{min(means):+.2f}"]
+            figures = [f"{budget:g}{how}", str(len(means)), f"{mean(means):+.2f}", f"{min(means):+.2f}"]
             rows.append([*figures, _against(mean(means), _TARGETS.get(budget)), f"{parameters:.0%}", f"{speed:.2f}x"])
-    head = ["budget", "sets", "mean", "worst set", "target", "encoder's parameters", "fewer operations"]
-    return table(head, rows)
+    return rows
 
 
 def _against(found: float, lost: float | None) -> str:
