@@ -31,7 +31,7 @@ from axformer.notes import MANY_TEXTS, UNLABELLED_ROWS, confirming_rows
 from axformer.pulse import beat
 from axformer.repair.freezing import check_freezes
 from axformer.repair.teacher import for_teacher
-from axformer.repair.training import FIXED_MASKS, Training, check_trainable
+from axformer.repair.training import Training, check_trainable
 from axformer.scores.own_answers import check_can_answer, split, with_own_answers, without_those_of
 from axformer.scores.planning import POINT, USUAL_RATE, smallest_margin
 from axformer.scores.task_tests import takes_unlabelled
@@ -297,13 +297,21 @@ def polish_by_texts(config: RunConfig, inputs: Inputs) -> tuple[RunConfig, list[
     if not isinstance(config, CompressConfig) or config.polish is not None:
         return config, []
     texts = 0 if inputs.texts is None else len(inputs.texts.samples)
-    is_possible = inputs.repair is None and inputs.checkpoint.task.name not in FIXED_MASKS
-    epochs = min(USUAL_POLISH, _MOST_TAUGHT // texts) if is_possible and texts >= MANY_TEXTS else 0
+    is_possible = texts >= MANY_TEXTS and inputs.repair is None and _can_be_trained(inputs.checkpoint)
+    epochs = min(USUAL_POLISH, _MOST_TAUGHT // texts) if is_possible else 0
     note = (
         f"polish={epochs}, since so much is to go: the untouched model teaches what is left on all {texts:,} calibration rows, "
         "without labels; polish=0 leaves that out"
     )
     return config.model_copy(update={"polish": epochs}), [note] if epochs else []
+
+
+def _can_be_trained(checkpoint: Checkpoint) -> bool:
+    try:
+        check_trainable(checkpoint.task.name, str(checkpoint.model.device))
+    except ConfigError:
+        return False
+    return True
 
 
 def check_fits(config: RunConfig, checkpoint: Checkpoint, repair: Training | None) -> None:

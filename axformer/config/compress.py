@@ -95,11 +95,8 @@ class CompressConfig(RunConfig):
 
     @property
     def needs(self) -> Needs:
-        return Needs(fitting=self.repair == "refit", gradients=True, calibration=True, polish=self._most_epochs)
-
-    @property
-    def _most_epochs(self) -> int:
-        return USUAL_POLISH if self.polish is None else self.polish
+        polish = USUAL_POLISH if self.polish is None else self.polish
+        return Needs(fitting=self.repair == "refit", gradients=True, calibration=True, polish=polish)
 
     @classmethod
     def applied_otherwise(cls, knobs: Mapping[str, Any], *, has_new_head: bool) -> str | None:  # noqa: ARG003

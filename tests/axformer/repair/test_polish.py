@@ -237,6 +237,15 @@ def test_a_strong_target_is_polished_by_itself_where_texts_suffice(
     assert is_told == (epochs > 0 and "config" not in asked)
 
 
+def test_a_model_that_cannot_be_trained_is_not_polished_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "MANY_TEXTS", 1)
+    for task, epochs in (("classification", 2), ("masked_lm", 0)):
+        case = Case("bert", task)
+        checkpoint, data = checkpoint_of(case), data_of(case)
+        config = CONFIG.model_copy(update={"polish": None, "max_length": 24})
+        assert PruningRun(Inputs(checkpoint, data, texts=data), config).config.needs.polish == epochs
+
+
 CASES = [
     *(Case("bert", task) for task in ("regression", "token_classification", "question_answering", "multiple_choice")),
     *(Case(family, "classification") for family in ("albert", "deberta-v2", "modernbert", "xlnet", "llama")),
