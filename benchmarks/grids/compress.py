@@ -153,9 +153,11 @@ def _standard(cells: Sequence[Content], arm: str = COMPRESS) -> dict[tuple[str, 
 def by_set(cells: Sequence[Content]) -> str:
     """The change of the metric by set and budget."""
     rows = []
-    for (model, data), group in _standard(cells).items():
+    ways = [*_standard(cells).items(), *_standard(cells, POLISHED).items()]
+    for (model, data), group in ways:
         untouched = mean(points(cell, cell["report"]["path"][0]) for cell in group)
-        about = [data, model, str(len(group)), f"{words(group[0]['metric'])} {untouched:.2f}"]
+        what = data if group[0]["arm"] == COMPRESS else f"{data}, polished"
+        about = [what, model, str(len(group)), f"{words(group[0]['metric'])} {untouched:.2f}"]
         rows.append([*about, *(spread(changes(group, budget)) for budget in BUDGETS)])
     return table(["set", "model", "seeds", "untouched", *_heads()], rows)
 
