@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from axformer.config import CompressConfig, RunConfig
-from axformer.config.compress import POLISHED
+from axformer.config import RunConfig
 from axformer.data.encoding import Encoded
 from axformer.devices import gain_in_rate
 from axformer.intake.checkpoint import Checkpoint
@@ -14,7 +13,7 @@ from axformer.intake.dataset import (
 from axformer.intake.likeness import figures_of, unlike
 from axformer.intake.parts import FEW_INPUTS
 from axformer.repair.refit import can_refit
-from axformer.repair.training import FIXED_MASKS, Training
+from axformer.repair.training import Training
 from axformer.scores.paired_tests import FEWEST_ROWS
 from axformer.scores.planning import USUAL_POINTS, free_of_labels_told
 from axformer.scores.sampled_test import MOST_LABELS
@@ -22,8 +21,6 @@ from axformer.scores.task_tests import is_share_right, too_few_rows
 from axformer.wire.data_summary import ENOUGH_TOKENS
 from axformer.wire.metrics import EMBEDDING, REGRESSION
 
-MANY_TEXTS = 4_000
-"""Texts with which a polish was measured to pay."""
 CALIBRATION = "calibration"
 """The name of separate calibration data."""
 UNLABELLED_ROWS = "unlabelled data"
@@ -127,17 +124,6 @@ def _on_fit(checkpoint: Checkpoint, fitted: DataSet) -> Iterator[str]:
             f"weights are fitted to {tokens:,} tokens, {tokens / neurons:.2g} for each of a block's {neurons:,} neurons; fewer "
             f"than {ENOUGH_TOKENS} are few, and where they do not suffice only the bias is fitted: give more rows, without "
             "labels, with --calibrate"
-        )
-
-
-def on_polish(checkpoint: Checkpoint, config: RunConfig, texts: DataSet | None) -> Iterator[str]:
-    """A note if there are texts enough to train on what strong compression leaves, and nobody asked for it."""
-    if not isinstance(config, CompressConfig) or config.polish or config.budgets[-1] > POLISHED or texts is None:
-        return
-    if len(texts.samples) >= MANY_TEXTS and checkpoint.task.name not in FIXED_MASKS:
-        yield (
-            f"{CALIBRATION} data: polish=2 would train each model on all {len(texts.samples):,} rows, without labels, which "
-            "brings one of a third or a quarter of the operations nearer to the answers of before; it takes a training for each"
         )
 
 

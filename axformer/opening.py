@@ -27,7 +27,7 @@ from axformer.intake.dataset import (
 from axformer.intake.likeness import figures_of, unlike
 from axformer.intake.parts import split_off
 from axformer.new_head import Headed, loaded_again, train_head
-from axformer.notes import MANY_TEXTS, UNLABELLED_ROWS, confirming_rows
+from axformer.notes import UNLABELLED_ROWS, confirming_rows
 from axformer.pulse import beat
 from axformer.repair.freezing import check_freezes
 from axformer.repair.teacher import for_teacher
@@ -46,8 +46,9 @@ from axformer.wire.metrics import EMBEDDING
 from axformer.wire.references import DataRef, shown_name
 from axformer.wire.run import WITHOUT_LABELS, SettledRun
 
-_MOST_TAUGHT = 40_000
-"""Texts that a polish goes through, in all its epochs, where nobody named their number: more take hours on a processor."""
+_MANY_TEXTS, _MOST_TAUGHT = 4_000, 40_000
+"""Texts with which a polish was measured to pay, and those that it goes through in all its epochs where nobody named their
+number: more take hours on a processor."""
 _EVERY_ANSWERED = (
     "every question is taken to have an answer, as no label says otherwise; give labelled rows too to a model that may give "
     "none"
@@ -297,7 +298,7 @@ def polish_by_texts(config: RunConfig, inputs: Inputs) -> tuple[RunConfig, list[
     if not isinstance(config, CompressConfig) or config.polish is not None:
         return config, []
     texts = 0 if inputs.texts is None else len(inputs.texts.samples)
-    is_possible = texts >= MANY_TEXTS and inputs.repair is None and _can_be_trained(inputs.checkpoint)
+    is_possible = texts >= _MANY_TEXTS and inputs.repair is None and _can_be_trained(inputs.checkpoint)
     epochs = min(USUAL_POLISH, _MOST_TAUGHT // texts) if is_possible else 0
     note = (
         f"polish={epochs}, since so much is to go: the untouched model teaches what is left on all {texts:,} calibration rows, "

@@ -22,7 +22,7 @@ from axformer.methods.base import Ground, made_by, targets_of
 from axformer.methods.confirmation import CONFIRMING, UNLABELLED, Choosing, measure_path
 from axformer.methods.decisions import Decisions
 from axformer.model.number_format import cast
-from axformer.notes import CALIBRATION, notes_on, on_polish
+from axformer.notes import CALIBRATION, notes_on
 from axformer.opening import Inputs, by_rows, check_fits, open_inputs, polish_by_texts, with_trained_head
 from axformer.plan.plan import Plan
 from axformer.plan.trial import Trial
@@ -267,7 +267,6 @@ class PruningRun:
                 unlabelled=self._unlabelled,
                 deciding=self.deciding,
             ),
-            *on_polish(self._checkpoint, self.config, self._inputs.texts),
             *self._inputs.notes,
             *(f"validation data: {note}" for note in drawn),
             *self._method.notes(self.config, self.deciding.samples, is_trained=self._repair is not None),

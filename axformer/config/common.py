@@ -193,10 +193,7 @@ class RunConfig(BaseModel):
             )
 
     def calibrated(self, *, is_trained: bool = False) -> Self:  # noqa: ARG002 - as for every method
-        """The knobs of a run that has calibration data of its own.
-
-        Args:
-            is_trained: whether it has training data too.
+        """The knobs of a run that has calibration data of its own, and perhaps is trained on data with labels.
 
         Raises:
             ConfigError: nothing would be measured on it.

@@ -16,10 +16,6 @@ class Sandboxes:
     """Starts sandboxes. As a context manager it ends the sandbox that was started ahead but not taken."""
 
     def __init__(self, settings: Settings, start: Start = fork_from_kept) -> None:
-        """
-        Args:
-            start: starts processes.
-        """
         self._settings = settings
         self._start = start
         self._ahead: Sandbox | None = None

@@ -171,21 +171,6 @@ def test_held_out_rows_that_a_polish_trains_on_are_doubted_also_where_no_weights
         assert any("test data: " in note and "calibration rows" in note for note in run.notes) is is_doubted
 
 
-def test_a_note_says_that_there_are_texts_enough_for_a_polish(tmp_path: Path) -> None:
-    save_tiny_checkpoint(tmp_path / "checkpoint")
-    write_rows(tmp_path / "validation.jsonl", tiny_rows(24))
-    write_rows(tmp_path / "texts.jsonl", [{"text": row["text"]} for row in tiny_rows(4000, seed=2)])
-    data, texts = (DataSource(str(tmp_path / f"{name}.jsonl")) for name in ("validation", "texts"))
-    for knobs, is_told in (
-        ({"budgets": (0.25,)}, True),
-        ({"budgets": (0.25,), "polish": 2}, False),
-        ({"budgets": (0.5,)}, False),
-        ({"budgets": (0.25,), "calibrate_rows": 2000}, False),
-    ):
-        run = open_run(tmp_path / "checkpoint", data, config=CONFIG.model_copy(update=knobs), calibrate=texts)
-        assert any("polish=2 would train each model on all 4,000 rows" in note for note in run.notes) is is_told
-
-
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """A checkpoint, and as many texts as a polish that nobody named asks for."""
@@ -238,7 +223,7 @@ def test_a_strong_target_is_polished_by_itself_where_texts_suffice(
 
 
 def test_a_model_that_cannot_be_trained_is_not_polished_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "MANY_TEXTS", 1)
+    monkeypatch.setattr(opening, "_MANY_TEXTS", 1)
     for task, epochs in (("classification", 2), ("masked_lm", 0)):
         case = Case("bert", task)
         checkpoint, data = checkpoint_of(case), data_of(case)
