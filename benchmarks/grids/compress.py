@@ -287,11 +287,16 @@ _COMMANDS = {
 """What one runs for a model of the table: by budget and arm."""
 
 
+def _on_same_sets(cells: Sequence[Content], model: str) -> dict[str, list[Deployed]]:
+    """What the forms of a model are worth, by arm, over the sets that all its arms have."""
+    groups = {arm: group for (one, arm), group in _in_forms(cells).items() if one == model}
+    of_all = set.intersection(*({cell["data"] for cell in group} for group in groups.values()))
+    return {arm: _deployed([cell for cell in group if cell["data"] in of_all]) for arm, group in groups.items()}
+
+
 def what_to_run(cells: Sequence[Content]) -> str:
     """Commands, and what their files in ONNX int8 bring and cost the small model, all on the same sets."""
-    groups = {arm: group for (model, arm), group in _in_forms(cells).items() if model == BASE}
-    of_all = set.intersection(*({cell["data"] for cell in group} for group in groups.values()))
-    found = {arm: _deployed([cell for cell in group if cell["data"] in of_all]) for arm, group in groups.items()}
+    found = _on_same_sets(cells, BASE)
     rows = []
     for (budget, arm), command in _COMMANDS.items():
         for one in found.get(arm, ()):
@@ -326,14 +331,15 @@ def _with_device(cell: Content) -> Content:
 def pictures(cells: Sequence[Content]) -> dict[str, str]:
     """The points that are lost against the speed that is won, by model: SVG by name."""
     lines: dict[str, list[Line]] = {}
-    in_forms = {(model, arm): group for (model, arm), group in _in_forms(cells).items() if model in _MODELS}
-    for (model, arm), group in in_forms.items():
+    known = [(model, arm) for model, arm in _in_forms(cells) if model in _MODELS]
+    for model, arm in known:
+        found = _on_same_sets(cells, model)[arm]
         for form in FORMS:
-            points = [(one.times[0], mean(one.changes)) for one in _deployed(group) if one.form == form]
+            points = [(one.times[0], mean(one.changes)) for one in found if one.form == form]
             title = _FORM_TITLES[form] + (", polished" if arm == POLISHED else "")
             lines.setdefault(model, []).append(Line(title, sorted(points)))
     about = (
-        ["mean over the sets; the first point of a line is the whole model"],
+        ["mean over the same sets; the first point of a line is the whole model"],
         "times as fast with one input",
         "points",
     )
